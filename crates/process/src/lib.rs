@@ -1,0 +1,27 @@
+//! Runs a program on bytes: input to its standard input, what it writes to its
+//! standard output and error back, nothing left behind.
+//!
+//! What [`run`] promises:
+//! - Reading and writing happen at the same time, so a program may write before
+//!   it reads, or never read at all.
+//! - Output is bounded; a log keeps its head and its tail.
+//! - When the call ends, for whatever reason (the program ended, the deadline
+//!   passed, the caller lost interest), everything the program started ends too:
+//!   its process group, and whatever left that group (see [`strays`]).
+//!
+//! One thread reaps every child of this process (see [`children`]), as PID 1 in
+//! a container must. It follows that **no other code of the process may start
+//! children**: their exit status would be taken.
+
+mod capture;
+mod children;
+mod command;
+mod run;
+mod strays;
+mod sys;
+
+pub use capture::Log;
+pub use children::{Exit, end_all};
+pub use command::{Command, Environment};
+pub use run::{Completed, Limits, RunError, run};
+pub use sys::{close_on_exec_from, raise_descriptor_limit};

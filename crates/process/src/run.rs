@@ -1,0 +1,150 @@
+//! One call: feed, capture, wait, and end everything.
+
+use std::{convert::Infallible, future::pending, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::unix::pipe,
+    sync::oneshot,
+    time::{Instant, sleep_until, timeout, timeout_at},
+};
+
+use crate::{
+    capture::{CaptureError, Log, capture, capture_log},
+    children::{self, Exit, Started},
+    command::Command,
+};
+
+/// How long a program's pipes may stay open after its end: helpers that it
+/// started may still be writing. What holds them longer is ended.
+const PIPES_CLOSE_WITHIN: Duration = Duration::from_millis(500);
+
+/// How long a killed program may take to go before the answer is given all the same.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
+
+/// What a call may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Most bytes of standard output and log together.
+    pub output: usize,
+    /// When the program has to be done.
+    pub deadline: Instant,
+}
+
+/// A program that ran to its end, good or bad.
+#[derive(Debug)]
+pub struct Completed {
+    pub exit: Exit,
+    pub stdout: Bytes,
+    pub log: Bytes,
+}
+
+/// Why a program did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("cannot start {}", program.display())]
+    Start { program: PathBuf, source: io::Error },
+    #[error("output exceeds {limit} bytes")]
+    OutputTooLarge { limit: usize },
+    #[error("deadline exceeded")]
+    DeadlineExceeded { log: Bytes },
+    #[error("cannot read output")]
+    Read(#[source] io::Error),
+}
+
+/// Runs `command` on `input`. Dropping the future ends the program, too.
+pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
+    let cannot_start =
+        |source| RunError::Start { program: command.program().to_owned(), source };
+    let Started { call, stdin, stdout, stderr, mut exit } =
+        children::start(command).map_err(cannot_start)?;
+    let mut stdin = pipe::Sender::from_owned_fd(OwnedFd::from(stdin)).map_err(cannot_start)?;
+    let mut stdout = pipe::Receiver::from_owned_fd(OwnedFd::from(stdout)).map_err(cannot_start)?;
+    let stderr = pipe::Receiver::from_owned_fd(OwnedFd::from(stderr)).map_err(cannot_start)?;
+
+    // Most functions change little: their output is about as long as their input.
+    let mut output = BytesMut::with_capacity((input.len() + 4096).min(limits.output));
+    let mut log = Log::default();
+    let conversation = async {
+        let feed = async {
+            // A program that does not read all of its input is within its rights;
+            // closing our end of the pipe tells it where the input ends.
+            let _ = stdin.write_all(&input).await;
+            drop(stdin);
+            pending::<Infallible>().await
+        };
+        let listen = async {
+            let log = async {
+                capture_log(stderr, &mut log).await;
+                Ok(())
+            };
+            tokio::try_join!(capture(&mut stdout, &mut output, limits.output), log)
+        };
+        tokio::select! {
+            captured = listen => captured.map(|_| ()),
+            never = feed => match never {},
+        }
+    };
+
+    let ended = until_end(conversation, &mut exit, limits.deadline).await;
+    // The program has ended, or has to: everything it started goes with it.
+    drop(call);
+    if !exit.is_terminated() {
+        // Gone, not only told to go, when the caller hears of it.
+        let _ = timeout(GONE_WITHIN, exit).await;
+    }
+    let log = log.into_bytes();
+    match ended {
+        Ok(end) if output.len() + log.len() <= limits.output => {
+            Ok(Completed { exit: end, stdout: output.freeze(), log })
+        }
+        Ok(_) | Err(Interrupted::OutputTooLarge) => {
+            Err(RunError::OutputTooLarge { limit: limits.output })
+        }
+        Err(Interrupted::Deadline) => Err(RunError::DeadlineExceeded { log }),
+        Err(Interrupted::Read(error)) => Err(RunError::Read(error)),
+    }
+}
+
+/// Why a program is ended by us.
+enum Interrupted {
+    Deadline,
+    OutputTooLarge,
+    Read(io::Error),
+}
+
+impl From<CaptureError> for Interrupted {
+    fn from(error: CaptureError) -> Self {
+        match error {
+            CaptureError::TooLarge => Self::OutputTooLarge,
+            CaptureError::Read(error) => Self::Read(error),
+        }
+    }
+}
+
+/// Waits until the program has ended and its pipes are closed, or have been open
+/// for long enough after its end.
+async fn until_end(
+    conversation: impl Future<Output = Result<(), CaptureError>>,
+    exit: &mut oneshot::Receiver<Exit>,
+    deadline: Instant,
+) -> Result<Exit, Interrupted> {
+    let mut conversation = std::pin::pin!(conversation);
+    // Cancel-safe: all are polled by reference and go on where they were.
+    let end = tokio::select! {
+        captured = &mut conversation => {
+            captured?;
+            timeout_at(deadline, exit).await.map_err(|_| Interrupted::Deadline)?
+        }
+        end = &mut *exit => {
+            let closed_by = deadline.min(Instant::now() + PIPES_CLOSE_WITHIN);
+            if let Ok(captured) = timeout_at(closed_by, conversation).await {
+                captured?;
+            }
+            end
+        }
+        () = sleep_until(deadline) => return Err(Interrupted::Deadline),
+    };
+    end.map_err(|_| Interrupted::Read(io::Error::other("the program's exit status was lost")))
+}

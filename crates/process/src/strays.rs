@@ -1,0 +1,80 @@
+//! Finds processes that a call started and that left its process group.
+//!
+//! This process is a subreaper (or PID 1), so a process whose parent ends becomes
+//! our child. Such a stray is told from the children that we started because
+//! nobody registered it, and its call by a mark in its environment.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs, process,
+    sync::LazyLock,
+};
+
+use rustix::process::Pid;
+
+/// A call's number; later calls have larger ones.
+pub(crate) type CallId = u64;
+
+/// The variable that marks a call's processes. It holds this process's id as
+/// well, so that a runner which itself runs as a function is not confused.
+const MARK: &str = "KRM_FUNCTION_CALL";
+
+static OWN_MARK: LazyLock<String> = LazyLock::new(|| format!("{MARK}={}.", process::id()));
+
+/// The mark of `call` as a variable's name and value.
+pub(crate) fn mark(call: CallId) -> (&'static OsStr, OsString) {
+    (OsStr::new(MARK), format!("{}.{call}", process::id()).into())
+}
+
+/// The call that `pid` belongs to, if its environment can be read and says so.
+pub(crate) fn call_of(pid: Pid) -> Option<CallId> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    environment.split(|byte| *byte == 0).find_map(|variable| {
+        let value = variable.strip_prefix(OWN_MARK.as_bytes())?;
+        std::str::from_utf8(value).ok()?.parse().ok()
+    })
+}
+
+/// The children of this process's main thread. The kernel gives strays to that
+/// thread; children that we started may be among them.
+pub(crate) fn adopted() -> Vec<Pid> {
+    let own = process::id();
+    match fs::read_to_string(format!("/proc/self/task/{own}/children")) {
+        Ok(children) => children.split_whitespace().filter_map(parse_pid).collect(),
+        // Kernels built without that file: look at everybody's parent.
+        Err(_) => children_by_scan(own),
+    }
+}
+
+fn children_by_scan(own: u32) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| parse_pid(entry.ok()?.file_name().to_str()?))
+        .filter(|pid| parent_of(*pid) == Some(own))
+        .collect()
+}
+
+/// The fourth field of `/proc/PID/stat`. The second, the program's name, is in
+/// parentheses and may contain anything, so counting starts after the last one.
+fn parent_of(pid: Pid) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn parse_pid(text: &str) -> Option<Pid> {
+    Pid::from_raw(text.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_listing_children_know_the_same_parent() {
+        let own = process::id();
+        let parent = parent_of(Pid::from_raw(own.cast_signed()).unwrap()).unwrap();
+        assert_eq!(parent, std::os::unix::process::parent_id());
+        assert!(children_by_scan(parent).iter().any(|pid| pid.as_raw_pid() as u32 == own));
+    }
+}

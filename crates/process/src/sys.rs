@@ -1,0 +1,64 @@
+//! The system calls that no safe crate offers in the form needed here. This is
+//! the only unsafe code of the workspace; each block is one call with plain
+//! integers or a local out-parameter.
+#![allow(unsafe_code)]
+
+use std::{fs, io, mem::MaybeUninit};
+
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+
+/// Blocks until some child of this process has ended and returns its id,
+/// without reaping it. `None`: there are no children.
+pub(crate) fn wait_for_any_child() -> io::Result<Option<Pid>> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    loop {
+        // SAFETY: `info` is valid for a write of siginfo_t, and zeroed before,
+        // so that it is initialised whatever the kernel leaves out.
+        let answer = unsafe {
+            libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT)
+        };
+        if answer == 0 {
+            // SAFETY: waitid succeeded with WEXITED, so the SIGCHLD fields are set.
+            return Ok(Pid::from_raw(unsafe { info.assume_init().si_pid() }));
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => {}
+            Some(libc::ECHILD) => return Ok(None),
+            _ => return Err(error),
+        }
+    }
+}
+
+/// Marks every open descriptor from `first` on as not to be inherited. Ours
+/// already are (the standard library opens them so); this is for those that
+/// whoever started us left open.
+pub fn close_on_exec_from(first: u32) -> io::Result<()> {
+    // SAFETY: only sets a flag on descriptors; no memory is involved.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
+    };
+    if answer == 0 {
+        return Ok(());
+    }
+    // Kernels before 5.11 know no such call or flag: one by one.
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let name = entry?.file_name();
+        let Some(fd) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        if fd >= first {
+            // SAFETY: as above. A descriptor closed meanwhile gives EBADF, which is fine.
+            unsafe { libc::fcntl(fd.cast_signed(), libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+    Ok(())
+}
+
+/// Raises the limit of open descriptors to what the system allows: each running
+/// function needs three, and the usual limit of 1,024 is soon used up.
+pub fn raise_descriptor_limit() -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! What `run` promises, shown with small shell programs.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use process::{Command, Completed, Environment, Exit, Limits, RunError, run};
+
+const MB: usize = 1024 * 1024;
+
+fn shell(script: &str) -> Command {
+    Command::new("/bin/sh", Environment::Minimal).args(["-c", script])
+}
+
+fn within(seconds: u64) -> Limits {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
+    Limits { output: 8 * MB, deadline }
+}
+
+async fn run_ok(script: &str, input: impl Into<Bytes>) -> Completed {
+    run(&shell(script), input.into(), within(20)).await.unwrap()
+}
+
+/// Waits for a process to be gone, reaped and all.
+fn assert_gone(pid: &str) {
+    let pid = pid.trim();
+    assert!(pid.parse::<u32>().is_ok(), "not a process id: {pid:?}");
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while Path::new("/proc").join(pid).exists() {
+        assert!(Instant::now() < deadline, "process {pid} is still there");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn text(bytes: &Bytes) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn input_and_output_of_megabytes_pass_at_the_same_time() {
+    let input = Bytes::from(vec![b'x'; 6 * MB]);
+    let done = run_ok("cat", input.clone()).await;
+    assert_eq!(done.exit, Exit::Code(0));
+    assert!(done.stdout == input);
+}
+
+#[tokio::test]
+async fn a_program_may_write_a_megabyte_before_it_reads() {
+    let script = "head -c 1048576 /dev/zero; cat";
+    let done = run_ok(script, vec![b'x'; MB]).await;
+    assert_eq!(done.stdout.len(), 2 * MB);
+}
+
+#[tokio::test]
+async fn a_program_that_never_reads_is_not_waited_for() {
+    let done = run_ok("echo done", vec![b'x'; 6 * MB]).await;
+    assert_eq!(done.stdout, "done\n");
+}
+
+#[tokio::test]
+async fn exit_codes_and_signals_are_told_apart() {
+    assert_eq!(run_ok("exit 3", "").await.exit, Exit::Code(3));
+    assert_eq!(run_ok("kill -9 $$", "").await.exit, Exit::Signal(9));
+}
+
+#[tokio::test]
+async fn two_hundred_megabytes_of_log_are_drained_and_cut() {
+    let script = "echo begin >&2; head -c 200000000 /dev/zero >&2; echo end >&2; echo done";
+    let done = run_ok(script, "").await;
+    assert_eq!(done.stdout, "done\n");
+    assert!(done.log.len() < 256 * 1024, "{} bytes of log kept", done.log.len());
+    assert!(done.log.starts_with(b"begin\n") && done.log.ends_with(b"end\n"));
+}
+
+#[tokio::test]
+async fn output_beyond_the_limit_ends_the_program() {
+    let limits = Limits { output: 1000, ..within(20) };
+    let answer = run(&shell("yes"), Bytes::new(), limits).await;
+    assert!(matches!(answer, Err(RunError::OutputTooLarge { limit: 1000 })));
+}
+
+#[tokio::test]
+async fn output_and_log_count_together() {
+    let limits = Limits { output: 1000, ..within(20) };
+    let script = "head -c 600 /dev/zero; head -c 600 /dev/zero >&2";
+    let answer = run(&shell(script), Bytes::new(), limits).await;
+    assert!(matches!(answer, Err(RunError::OutputTooLarge { limit: 1000 })));
+}
+
+#[tokio::test]
+async fn a_missing_program_is_named_with_the_systems_error() {
+    let command = Command::new("/no/such/program", Environment::Minimal);
+    let error = run(&command, Bytes::new(), within(20)).await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot start /no/such/program");
+    let RunError::Start { source, .. } = error else { panic!("{error:?}") };
+    assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+}
+
+/// Programs that outlive their parent, each in a way that is harder to find:
+/// in the group, deaf to SIGTERM, in a session of its own, and there without
+/// the environment that marks it. Each prints its process id and waits long.
+const GRANDCHILDREN: [&str; 4] = [
+    "sleep 300 & echo $!;",
+    "sh -c 'trap \"\" TERM; echo $$; sleep 300' & ",
+    "setsid sh -c 'echo $$; exec sleep 300' & ",
+    "env -i setsid /bin/sh -c 'echo $$; exec /bin/sleep 300' & ",
+];
+
+#[tokio::test]
+async fn a_grandchild_that_holds_the_pipes_ends_with_its_call() {
+    for grandchild in GRANDCHILDREN {
+        let begin = Instant::now();
+        // The parent stays until the grandchild has said its number.
+        let done = run_ok(&format!("{grandchild} sleep 0.3; exit 0"), "").await;
+        assert_eq!(done.exit, Exit::Code(0));
+        assert!(begin.elapsed() < Duration::from_secs(5), "{grandchild}");
+        assert_gone(text(&done.stdout));
+    }
+}
+
+#[tokio::test]
+async fn the_deadline_ends_the_program_and_its_grandchildren() {
+    let folder = tempfile::tempdir().unwrap();
+    for grandchild in GRANDCHILDREN {
+        let file = folder.path().join("pid");
+        let script = format!("({grandchild}) > {}; sleep 300", file.display());
+        let begin = Instant::now();
+        let answer = run(&shell(&script), Bytes::new(), within(1)).await;
+        assert!(matches!(answer, Err(RunError::DeadlineExceeded { .. })), "{answer:?}");
+        assert!(begin.elapsed() < Duration::from_secs(4), "{grandchild}");
+        assert_gone(&fs::read_to_string(&file).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_gives_up_leaves_nothing_running() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = format!("setsid sh -c 'echo $$ > {}; exec sleep 300'", file.display());
+    let command = shell(&script);
+    let call = run(&command, Bytes::new(), within(20));
+    let started = async {
+        while fs::read_to_string(&file).unwrap_or_default().is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::select! {
+        answer = call => panic!("ended by itself: {answer:?}"),
+        () = started => {}
+    }
+    assert_gone(&fs::read_to_string(&file).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orphans_are_reaped_and_no_exit_status_is_taken() {
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..300 {
+        calls.spawn(async {
+            let script = "(setsid sh -c 'echo $$' &); (true &); cat; exit 7";
+            run(&shell(script), Bytes::new(), within(20)).await.unwrap()
+        });
+    }
+    while let Some(done) = calls.join_next().await {
+        let done = done.unwrap();
+        assert_eq!(done.exit, Exit::Code(7));
+        for orphan in text(&done.stdout).lines() {
+            assert_gone(orphan);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_sees_a_minimal_environment_and_three_descriptors() {
+    // SAFETY of the claim: a file opened without close-on-exec, as a careless
+    // parent process would leave it.
+    let leaked = fs::File::open("/proc/self/status").unwrap();
+    rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
+    process::close_on_exec_from(3).unwrap();
+    let done = run_ok("env | cut -d= -f1 | sort; ls /proc/self/fd", "").await;
+    let seen: Vec<&str> = text(&done.stdout).lines().collect();
+    let allowed = ["HOME", "KRM_FUNCTION_CALL", "LANG", "PATH", "PWD", "SHLVL", "TMPDIR", "TZ", "_"];
+    let variables = seen.iter().filter(|name| name.parse::<u32>().is_err());
+    for name in variables {
+        assert!(allowed.contains(name) || name.starts_with("LC_"), "{name} was passed on");
+    }
+    // 0, 1, 2, and the folder that `ls` itself has open.
+    assert_eq!(seen.iter().filter(|name| name.parse::<u32>().is_ok()).count(), 4, "{seen:?}");
+}
