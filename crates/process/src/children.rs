@@ -97,7 +97,10 @@ pub(crate) struct Started {
 /// Starts a program in a process group of its own.
 pub(crate) fn start(command: &Command) -> io::Result<Started> {
     let children = *CHILDREN;
-    let _starting = children.starting.read().unwrap_or_else(PoisonError::into_inner);
+    let _starting = children
+        .starting
+        .read()
+        .unwrap_or_else(PoisonError::into_inner);
     let id = {
         let mut state = children.state();
         state.last_call += 1;
@@ -115,9 +118,13 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
     }
     let call = Call { id, group };
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-        (Some(stdin), Some(stdout), Some(stderr)) => {
-            Ok(Started { call, stdin, stdout, stderr, exit: news })
-        }
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started {
+            call,
+            stdin,
+            stdout,
+            stderr,
+            exit: news,
+        }),
         _ => Err(io::Error::other("a pipe is missing")),
     }
 }
@@ -156,7 +163,10 @@ impl Drop for Call {
             // The number is ours as long as the child is not reaped, or its
             // group still has members. Should it have been given to another
             // call's child meanwhile, our group is gone already.
-            let taken = state.children.get(&self.group).is_some_and(|other| other.call != self.id);
+            let taken = state
+                .children
+                .get(&self.group)
+                .is_some_and(|other| other.call != self.id);
             if !taken {
                 let _ = kill_process_group(self.group, Signal::KILL);
             }
@@ -224,9 +234,10 @@ impl Children {
         let live = state.calls.contains(&call);
         drop(state);
         if let Ok(Some((_, status))) = status {
-            let end = status
-                .terminating_signal()
-                .map_or_else(|| Exit::Code(status.exit_status().unwrap_or(-1)), Exit::Signal);
+            let end = status.terminating_signal().map_or_else(
+                || Exit::Code(status.exit_status().unwrap_or(-1)),
+                Exit::Signal,
+            );
             // Nobody listens if the caller gave up.
             let _ = exit.send(end);
         }
@@ -243,7 +254,10 @@ impl Children {
             return 0;
         }
 
-        let _nobody_starts = self.starting.write().unwrap_or_else(PoisonError::into_inner);
+        let _nobody_starts = self
+            .starting
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         // With the state locked nobody reaps, so no number can change its owner.
         let mut state = self.state();
         let mut ended = 0;

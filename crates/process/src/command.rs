@@ -29,13 +29,29 @@ pub enum Environment {
 
 /// The variables of [`Environment::Minimal`], besides those that start with `LC_`.
 const MINIMAL: &[&str] = &[
-    "PATH", "HOME", "TMPDIR", "LANG", "LANGUAGE", "TZ", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
-    "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
 ];
 
 impl Command {
     pub fn new(program: impl Into<PathBuf>, environment: Environment) -> Self {
-        Self { program: program.into(), args: Vec::new(), environment }
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            environment,
+        }
     }
 
     #[must_use]
@@ -59,12 +75,16 @@ impl Command {
             command.envs(env::vars_os().filter(|(name, _)| is_minimal(name)));
         }
         command.env(mark.0, mark.1);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command.process_group(0);
         command
     }
 }
 
 fn is_minimal(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| MINIMAL.contains(&name) || name.starts_with("LC_"))
+    name.to_str()
+        .is_some_and(|name| MINIMAL.contains(&name) || name.starts_with("LC_"))
 }

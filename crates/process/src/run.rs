@@ -1,6 +1,8 @@
 //! One call: feed, capture, wait, and end everything.
 
-use std::{convert::Infallible, future::pending, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
+use std::{
+    convert::Infallible, future::pending, io, os::fd::OwnedFd, path::PathBuf, time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use tokio::{
@@ -55,10 +57,17 @@ pub enum RunError {
 
 /// Runs `command` on `input`. Dropping the future ends the program, too.
 pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
-    let cannot_start =
-        |source| RunError::Start { program: command.program().to_owned(), source };
-    let Started { call, stdin, stdout, stderr, mut exit } =
-        children::start(command).map_err(cannot_start)?;
+    let cannot_start = |source| RunError::Start {
+        program: command.program().to_owned(),
+        source,
+    };
+    let Started {
+        call,
+        stdin,
+        stdout,
+        stderr,
+        mut exit,
+    } = children::start(command).map_err(cannot_start)?;
     let mut stdin = pipe::Sender::from_owned_fd(OwnedFd::from(stdin)).map_err(cannot_start)?;
     let mut stdout = pipe::Receiver::from_owned_fd(OwnedFd::from(stdout)).map_err(cannot_start)?;
     let stderr = pipe::Receiver::from_owned_fd(OwnedFd::from(stderr)).map_err(cannot_start)?;
@@ -96,12 +105,14 @@ pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Comp
     }
     let log = log.into_bytes();
     match ended {
-        Ok(end) if output.len() + log.len() <= limits.output => {
-            Ok(Completed { exit: end, stdout: output.freeze(), log })
-        }
-        Ok(_) | Err(Interrupted::OutputTooLarge) => {
-            Err(RunError::OutputTooLarge { limit: limits.output })
-        }
+        Ok(end) if output.len() + log.len() <= limits.output => Ok(Completed {
+            exit: end,
+            stdout: output.freeze(),
+            log,
+        }),
+        Ok(_) | Err(Interrupted::OutputTooLarge) => Err(RunError::OutputTooLarge {
+            limit: limits.output,
+        }),
         Err(Interrupted::Deadline) => Err(RunError::DeadlineExceeded { log }),
         Err(Interrupted::Read(error)) => Err(RunError::Read(error)),
     }

@@ -47,7 +47,9 @@ pub(crate) fn adopted() -> Vec<Pid> {
 }
 
 fn children_by_scan(own: u32) -> Vec<Pid> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
     entries
         .filter_map(|entry| parse_pid(entry.ok()?.file_name().to_str()?))
         .filter(|pid| parent_of(*pid) == Some(own))
@@ -75,6 +77,10 @@ mod tests {
         let own = process::id();
         let parent = parent_of(Pid::from_raw(own.cast_signed()).unwrap()).unwrap();
         assert_eq!(parent, std::os::unix::process::parent_id());
-        assert!(children_by_scan(parent).iter().any(|pid| pid.as_raw_pid() as u32 == own));
+        assert!(
+            children_by_scan(parent)
+                .iter()
+                .any(|pid| pid.as_raw_pid() as u32 == own)
+        );
     }
 }

@@ -15,7 +15,12 @@ pub(crate) fn wait_for_any_child() -> io::Result<Option<Pid>> {
         // SAFETY: `info` is valid for a write of siginfo_t, and zeroed before,
         // so that it is initialised whatever the kernel leaves out.
         let answer = unsafe {
-            libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT)
+            libc::waitid(
+                libc::P_ALL,
+                0,
+                info.as_mut_ptr(),
+                libc::WEXITED | libc::WNOWAIT,
+            )
         };
         if answer == 0 {
             // SAFETY: waitid succeeded with WEXITED, so the SIGCHLD fields are set.
@@ -36,7 +41,12 @@ pub(crate) fn wait_for_any_child() -> io::Result<Option<Pid>> {
 pub fn close_on_exec_from(first: u32) -> io::Result<()> {
     // SAFETY: only sets a flag on descriptors; no memory is involved.
     let answer = unsafe {
-        libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
     };
     if answer == 0 {
         return Ok(());
@@ -44,7 +54,9 @@ pub fn close_on_exec_from(first: u32) -> io::Result<()> {
     // Kernels before 5.11 know no such call or flag: one by one.
     for entry in fs::read_dir("/proc/self/fd")? {
         let name = entry?.file_name();
-        let Some(fd) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(fd) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
         if fd >= first {
             // SAFETY: as above. A descriptor closed meanwhile gives EBADF, which is fine.
             unsafe { libc::fcntl(fd.cast_signed(), libc::F_SETFD, libc::FD_CLOEXEC) };
@@ -58,7 +70,13 @@ pub fn close_on_exec_from(first: u32) -> io::Result<()> {
 pub fn raise_descriptor_limit() -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
-        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit.maximum,
+                maximum: limit.maximum,
+            },
+        )?;
     }
     Ok(())
 }

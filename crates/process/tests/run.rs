@@ -17,7 +17,10 @@ fn shell(script: &str) -> Command {
 
 fn within(seconds: u64) -> Limits {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
-    Limits { output: 8 * MB, deadline }
+    Limits {
+        output: 8 * MB,
+        deadline,
+    }
 }
 
 async fn run_ok(script: &str, input: impl Into<Bytes>) -> Completed {
@@ -71,23 +74,39 @@ async fn two_hundred_megabytes_of_log_are_drained_and_cut() {
     let script = "echo begin >&2; head -c 200000000 /dev/zero >&2; echo end >&2; echo done";
     let done = run_ok(script, "").await;
     assert_eq!(done.stdout, "done\n");
-    assert!(done.log.len() < 256 * 1024, "{} bytes of log kept", done.log.len());
+    assert!(
+        done.log.len() < 256 * 1024,
+        "{} bytes of log kept",
+        done.log.len()
+    );
     assert!(done.log.starts_with(b"begin\n") && done.log.ends_with(b"end\n"));
 }
 
 #[tokio::test]
 async fn output_beyond_the_limit_ends_the_program() {
-    let limits = Limits { output: 1000, ..within(20) };
+    let limits = Limits {
+        output: 1000,
+        ..within(20)
+    };
     let answer = run(&shell("yes"), Bytes::new(), limits).await;
-    assert!(matches!(answer, Err(RunError::OutputTooLarge { limit: 1000 })));
+    assert!(matches!(
+        answer,
+        Err(RunError::OutputTooLarge { limit: 1000 })
+    ));
 }
 
 #[tokio::test]
 async fn output_and_log_count_together() {
-    let limits = Limits { output: 1000, ..within(20) };
+    let limits = Limits {
+        output: 1000,
+        ..within(20)
+    };
     let script = "head -c 600 /dev/zero; head -c 600 /dev/zero >&2";
     let answer = run(&shell(script), Bytes::new(), limits).await;
-    assert!(matches!(answer, Err(RunError::OutputTooLarge { limit: 1000 })));
+    assert!(matches!(
+        answer,
+        Err(RunError::OutputTooLarge { limit: 1000 })
+    ));
 }
 
 #[tokio::test]
@@ -95,7 +114,9 @@ async fn a_missing_program_is_named_with_the_systems_error() {
     let command = Command::new("/no/such/program", Environment::Minimal);
     let error = run(&command, Bytes::new(), within(20)).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot start /no/such/program");
-    let RunError::Start { source, .. } = error else { panic!("{error:?}") };
+    let RunError::Start { source, .. } = error else {
+        panic!("{error:?}")
+    };
     assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
 }
 
@@ -129,7 +150,10 @@ async fn the_deadline_ends_the_program_and_its_grandchildren() {
         let script = format!("({grandchild}) > {}; sleep 300", file.display());
         let begin = Instant::now();
         let answer = run(&shell(&script), Bytes::new(), within(1)).await;
-        assert!(matches!(answer, Err(RunError::DeadlineExceeded { .. })), "{answer:?}");
+        assert!(
+            matches!(answer, Err(RunError::DeadlineExceeded { .. })),
+            "{answer:?}"
+        );
         assert!(begin.elapsed() < Duration::from_secs(4), "{grandchild}");
         assert_gone(&fs::read_to_string(&file).unwrap());
     }
@@ -139,7 +163,10 @@ async fn the_deadline_ends_the_program_and_its_grandchildren() {
 async fn a_caller_that_gives_up_leaves_nothing_running() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let script = format!("setsid sh -c 'echo $$ > {}; exec sleep 300'", file.display());
+    let script = format!(
+        "setsid sh -c 'echo $$ > {}; exec sleep 300'",
+        file.display()
+    );
     let command = shell(&script);
     let call = run(&command, Bytes::new(), within(20));
     let started = async {
@@ -181,11 +208,30 @@ async fn a_program_sees_a_minimal_environment_and_three_descriptors() {
     process::close_on_exec_from(3).unwrap();
     let done = run_ok("env | cut -d= -f1 | sort; ls /proc/self/fd", "").await;
     let seen: Vec<&str> = text(&done.stdout).lines().collect();
-    let allowed = ["HOME", "KRM_FUNCTION_CALL", "LANG", "PATH", "PWD", "SHLVL", "TMPDIR", "TZ", "_"];
+    let allowed = [
+        "HOME",
+        "KRM_FUNCTION_CALL",
+        "LANG",
+        "PATH",
+        "PWD",
+        "SHLVL",
+        "TMPDIR",
+        "TZ",
+        "_",
+    ];
     let variables = seen.iter().filter(|name| name.parse::<u32>().is_err());
     for name in variables {
-        assert!(allowed.contains(name) || name.starts_with("LC_"), "{name} was passed on");
+        assert!(
+            allowed.contains(name) || name.starts_with("LC_"),
+            "{name} was passed on"
+        );
     }
     // 0, 1, 2, and the folder that `ls` itself has open.
-    assert_eq!(seen.iter().filter(|name| name.parse::<u32>().is_ok()).count(), 4, "{seen:?}");
+    assert_eq!(
+        seen.iter()
+            .filter(|name| name.parse::<u32>().is_ok())
+            .count(),
+        4,
+        "{seen:?}"
+    );
 }

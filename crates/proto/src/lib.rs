@@ -3,7 +3,12 @@
 //! anything; what the messages mean is told in `service`.
 
 // Generated code is not held to our lints.
-#![allow(missing_debug_implementations, unreachable_pub, clippy::all, clippy::pedantic)]
+#![allow(
+    missing_debug_implementations,
+    unreachable_pub,
+    clippy::all,
+    clippy::pedantic
+)]
 
 tonic::include_proto!("evaluator");
 
@@ -11,5 +16,4 @@ tonic::include_proto!("evaluator");
 pub const SERVICE_NAME: &str = function_evaluator_server::SERVICE_NAME;
 
 /// The encoded `FileDescriptorSet` of the contract, for server reflection.
-pub const FILE_DESCRIPTOR_SET: &[u8] =
-    include_bytes!(concat!(env!("OUT_DIR"), "/evaluator.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evaluator.bin"));

@@ -1,0 +1,34 @@
+//! Runs a function and judges the run.
+
+use bytes::Bytes;
+use process::{Command, Limits};
+
+use crate::outcome::{Failure, FunctionError, Output, judge};
+
+/// Output from this size on is judged on a thread of its own: reading it in the
+/// worst case (odd YAML) would hold up other calls for too long.
+const LARGE: usize = 256 * 1024;
+
+/// Runs `command` on a ResourceList. `function` is what callers call it.
+pub async fn evaluate(
+    function: &str,
+    command: &Command,
+    resource_list: Bytes,
+    limits: Limits,
+) -> Result<Output, FunctionError> {
+    let verdict = async {
+        let completed = process::run(command, resource_list, limits).await?;
+        if completed.stdout.len() < LARGE {
+            return judge(completed);
+        }
+        tokio::task::spawn_blocking(|| judge(completed))
+            .await
+            .map_err(|error| Failure::OutputLost {
+                error: error.into(),
+            })?
+    };
+    verdict.await.map_err(|failure| FunctionError {
+        function: function.to_owned(),
+        failure,
+    })
+}
