@@ -1,1 +1,33 @@
+//! The FunctionEvaluator service around any [`Evaluator`]: what the runner and
+//! the wrapper server have in common. Requests become [`Evaluation`]s with a
+//! deadline, errors become statuses in one place ([`status`]), messages are
+//! bounded, health is told, and a server that is asked to stop first finishes
+//! what it has begun.
 
+mod deadline;
+mod evaluator;
+mod handler;
+mod health;
+mod message_limit;
+mod server;
+mod signals;
+mod status;
+
+pub use evaluator::{EvaluateError, Evaluation, Evaluator};
+pub use handler::Handler;
+pub use health::Health;
+pub use server::{Server, bind, max_output};
+pub use signals::Shutdown;
+
+/// What a verbosity from 0 to 5, as both servers take it, lets through. 3 and 4
+/// differ in whether libraries are heard, which only the runner tells apart.
+pub fn log_level(verbosity: u8) -> tracing::level_filters::LevelFilter {
+    use tracing::level_filters::LevelFilter;
+    match verbosity {
+        0 => LevelFilter::ERROR,
+        1 => LevelFilter::WARN,
+        2 => LevelFilter::INFO,
+        3 | 4 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    }
+}

@@ -1,0 +1,47 @@
+//! What every way of running functions has in common.
+
+use bytes::Bytes;
+use krm::{FunctionError, Output};
+use tokio::time::Instant;
+
+/// One call: run this function on this list, by then.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    /// The function, as an image reference.
+    pub image: String,
+    /// A ResourceList. It may hold Secrets: never log it.
+    pub resource_list: Bytes,
+    pub deadline: Instant,
+}
+
+/// Runs functions. Dropping the returned future abandons the call, and whatever
+/// it has started ends.
+#[tonic::async_trait]
+pub trait Evaluator: Send + Sync + 'static {
+    async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError>;
+}
+
+/// Why a function was not evaluated, or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluateError {
+    #[error("invalid image reference {image:?}: {reason}")]
+    InvalidImage { image: String, reason: String },
+    /// "Not mine": the next runtime, if there is one, may know the function.
+    #[error(
+        "no runtime knows function {image:?} (tried: {})",
+        if tried.is_empty() { "none, all are disabled".to_owned() } else { tried.join(", ") }
+    )]
+    NotFound {
+        image: String,
+        tried: Vec<&'static str>,
+    },
+    #[error(
+        "{queued} calls of function {image:?} are waiting or running already; \
+         try again later, or raise --max-queued-per-function"
+    )]
+    QueueFull { image: String, queued: usize },
+    #[error(transparent)]
+    Function(#[from] FunctionError),
+    #[error("evaluating function {image:?} ended in an internal error; the server's log says more")]
+    Panicked { image: String },
+}

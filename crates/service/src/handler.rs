@@ -1,0 +1,117 @@
+//! One request: from the wire to an evaluator and back.
+
+use std::{sync::Arc, time::Duration};
+
+use krm::Output;
+use proto::{
+    EvaluateFunctionRequest, EvaluateFunctionResponse, function_evaluator_server::FunctionEvaluator,
+};
+use tokio::time::Instant;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tonic::{Code, Request, Response, Status};
+
+use crate::{
+    deadline::deadline,
+    evaluator::{EvaluateError, Evaluation, Evaluator},
+};
+
+/// The gRPC service over an evaluator.
+#[derive(Debug)]
+pub struct Handler<E> {
+    evaluator: Arc<E>,
+    /// How long a call may take whose caller does not say.
+    default_timeout: Duration,
+    /// The calls in flight, which a drain waits for.
+    in_flight: TaskTracker,
+}
+
+impl<E: Evaluator> Handler<E> {
+    pub fn new(evaluator: E, default_timeout: Duration) -> Self {
+        Self {
+            evaluator: Arc::new(evaluator),
+            default_timeout,
+            in_flight: TaskTracker::new(),
+        }
+    }
+
+    /// The calls in flight.
+    pub(crate) fn in_flight(&self) -> TaskTracker {
+        self.in_flight.clone()
+    }
+
+    /// Runs the evaluation as a task of its own, so that a panic costs only this
+    /// call; the task ends when the caller goes away.
+    async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
+        let image = evaluation.image.clone();
+        let evaluator = Arc::clone(&self.evaluator);
+        let task = self
+            .in_flight
+            .spawn(async move { evaluator.evaluate(evaluation).await });
+        match AbortOnDropHandle::new(task).await {
+            Ok(answer) => answer,
+            Err(_) => Err(EvaluateError::Panicked { image }),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl<E: Evaluator> FunctionEvaluator for Handler<E> {
+    async fn evaluate_function(
+        &self,
+        request: Request<EvaluateFunctionRequest>,
+    ) -> Result<Response<EvaluateFunctionResponse>, Status> {
+        let begin = Instant::now();
+        let deadline = deadline(request.metadata(), self.default_timeout);
+        let EvaluateFunctionRequest {
+            resource_list,
+            image,
+        } = request.into_inner();
+        let bytes_in = resource_list.len();
+        let evaluation = Evaluation {
+            image: image.clone(),
+            resource_list,
+            deadline,
+        };
+        let answer = self.evaluate(evaluation).await;
+        let took = begin.elapsed();
+
+        // What is logged: names, sizes and times; never a list, nor what a
+        // function wrote, which may repeat parts of it.
+        match answer {
+            Ok(Output {
+                resource_list,
+                log,
+                errors,
+            }) => {
+                let (bytes_out, errors_reported) = (resource_list.len(), errors.len());
+                tracing::info!(
+                    image,
+                    ?took,
+                    bytes_in,
+                    bytes_out,
+                    errors_reported,
+                    "evaluated"
+                );
+                for error in errors.iter().take(MOST_ERRORS_LOGGED) {
+                    tracing::warn!(image, "the function succeeded but reported {error}");
+                }
+                Ok(Response::new(EvaluateFunctionResponse {
+                    resource_list,
+                    log,
+                }))
+            }
+            Err(error) => {
+                let code = error.code();
+                if matches!(code, Code::NotFound | Code::InvalidArgument) {
+                    tracing::info!(image, ?took, bytes_in, ?code, "refused: {error}");
+                } else {
+                    tracing::warn!(image, ?took, bytes_in, ?code, "failed: {error}");
+                }
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// How many of a successful function's error results are logged per call.
+const MOST_ERRORS_LOGGED: usize = 10;

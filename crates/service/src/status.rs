@@ -1,0 +1,155 @@
+//! The one place where errors become gRPC statuses.
+//!
+//! The message tells a person everything: what happened, the function's results,
+//! its log. The same travels in parts as `google.rpc` details for programs:
+//! - `ErrorInfo`: `reason` (such as `FUNCTION_FAILED`), domain `fn.kpt.dev`, and
+//!   the `image`, `exit_code` or `signal` as metadata;
+//! - `PreconditionFailure`: one violation per result (type: severity, subject:
+//!   resource and field, description: message);
+//! - `DebugInfo`: the log as `detail`.
+//!
+//! Message and details share one HTTP/2 header block, which clients bound. Both
+//! together stay under [`fit::BUDGET`]; long text is cut in the middle and says so.
+
+mod fit;
+
+use std::collections::HashMap;
+
+use krm::{Failure, FunctionError, resource_list::FunctionResult};
+use process::Exit;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, PreconditionViolation, StatusExt as _};
+
+use crate::evaluator::EvaluateError;
+
+const DOMAIN: &str = "fn.kpt.dev";
+
+impl EvaluateError {
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::InvalidImage { .. } => Code::InvalidArgument,
+            Self::NotFound { .. } => Code::NotFound,
+            Self::QueueFull { .. } => Code::ResourceExhausted,
+            Self::Panicked { .. } => Code::Internal,
+            Self::Function(error) => match error.failure {
+                Failure::OutputTooLarge { .. } => Code::ResourceExhausted,
+                Failure::DeadlineExceeded { .. } => Code::DeadlineExceeded,
+                Failure::CannotStart { .. }
+                | Failure::Failed { .. }
+                | Failure::UnreadableOutput { .. }
+                | Failure::OutputLost { .. } => Code::Internal,
+            },
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::InvalidImage { .. } => "INVALID_IMAGE",
+            Self::NotFound { .. } => "FUNCTION_NOT_FOUND",
+            Self::QueueFull { .. } => "QUEUE_FULL",
+            Self::Panicked { .. } => "INTERNAL_ERROR",
+            Self::Function(error) => match error.failure {
+                Failure::CannotStart { .. } => "CANNOT_START",
+                Failure::Failed { .. } => "FUNCTION_FAILED",
+                Failure::UnreadableOutput { .. } => "UNREADABLE_OUTPUT",
+                Failure::OutputTooLarge { .. } => "OUTPUT_TOO_LARGE",
+                Failure::OutputLost { .. } => "OUTPUT_LOST",
+                Failure::DeadlineExceeded { .. } => "DEADLINE_EXCEEDED",
+            },
+        }
+    }
+
+    fn image(&self) -> &str {
+        match self {
+            Self::InvalidImage { image, .. }
+            | Self::NotFound { image, .. }
+            | Self::QueueFull { image, .. }
+            | Self::Panicked { image } => image,
+            Self::Function(error) => &error.function,
+        }
+    }
+}
+
+impl From<EvaluateError> for Status {
+    fn from(error: EvaluateError) -> Self {
+        let (results, log) = match &error {
+            EvaluateError::Function(error) => (error.results(), text(error.log())),
+            _ => Default::default(),
+        };
+        let lines: Vec<String> = results.list.iter().map(ToString::to_string).collect();
+        let mut lines = lines.join("\n");
+        if results.not_read > 0 {
+            lines.push_str(&format!("\n(and {} more results)", results.not_read));
+        }
+        let message = fit::message(&error.to_string(), &lines, &log);
+        let details = details(&error, &results.list, &log, fit::left_for_details(&message));
+        Status::with_error_details(error.code(), message, details)
+    }
+}
+
+/// As much of the details as fits into `budget` bytes: the error itself, then
+/// the results as long as there is room, then the log, cut to what is left.
+fn details(
+    error: &EvaluateError,
+    results: &[FunctionResult],
+    log: &str,
+    mut budget: usize,
+) -> ErrorDetails {
+    let mut details = ErrorDetails::new();
+    let mut metadata = HashMap::from([("image".to_owned(), fit::shorten(error.image(), 512))]);
+    if let EvaluateError::Function(FunctionError {
+        failure: Failure::Failed { exit, .. },
+        ..
+    }) = error
+    {
+        let (name, value) = match exit {
+            Exit::Code(code) => ("exit_code", code),
+            Exit::Signal(signal) => ("signal", signal),
+        };
+        metadata.insert(name.to_owned(), value.to_string());
+    }
+    let size: usize = metadata
+        .iter()
+        .map(|(name, value)| name.len() + value.len())
+        .sum();
+    budget = budget.saturating_sub(size + fit::OVERHEAD);
+
+    let mut violations = Vec::new();
+    for result in results {
+        let violation = PreconditionViolation::new(
+            &result.severity,
+            fit::shorten(&result.subject(), 512),
+            fit::shorten(&result.message, 1024),
+        );
+        let size = violation.r#type.len() + violation.subject.len() + violation.description.len();
+        let Some(left) = budget.checked_sub(size + fit::OVERHEAD) else {
+            break;
+        };
+        budget = left;
+        violations.push(violation);
+    }
+    if violations.len() < results.len() {
+        metadata.insert(
+            "results_left_out".to_owned(),
+            (results.len() - violations.len()).to_string(),
+        );
+    }
+    details.set_error_info(error.reason(), DOMAIN, metadata);
+    if !violations.is_empty() {
+        details.set_precondition_failure(violations);
+    }
+    if !log.is_empty() && budget > 2 * fit::OVERHEAD {
+        details.set_debug_info(
+            Vec::<String>::new(),
+            fit::shorten(log, budget - fit::OVERHEAD),
+        );
+    }
+    details
+}
+
+fn text(log: &[u8]) -> String {
+    String::from_utf8_lossy(log).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

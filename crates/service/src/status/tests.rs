@@ -1,0 +1,197 @@
+use krm::resource_list::Results;
+use proptest::prelude::*;
+
+use super::*;
+
+fn failed(results: Vec<FunctionResult>, log: &str) -> Status {
+    let results = Results {
+        list: results,
+        not_read: 0,
+    };
+    let failure = Failure::Failed {
+        exit: Exit::Code(1),
+        results,
+        log: log.to_owned().into(),
+    };
+    EvaluateError::from(FunctionError {
+        function: "example.com/fn:v1".into(),
+        failure,
+    })
+    .into()
+}
+
+fn result(message: &str) -> FunctionResult {
+    FunctionResult {
+        severity: "error".into(),
+        message: message.into(),
+        kind: "ConfigMap".into(),
+        name: "settings".into(),
+        field: "data.key".into(),
+        ..Default::default()
+    }
+}
+
+/// The status as it stands in the header block.
+fn encoded_size(status: &Status) -> usize {
+    let mut headers = http::HeaderMap::new();
+    status.add_header(&mut headers).unwrap();
+    headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum()
+}
+
+#[test]
+fn a_failure_is_told_in_words_and_in_parts() {
+    let status = failed(vec![result("must be set")], "line 1\nline 2\n");
+    assert_eq!(status.code(), Code::Internal);
+    assert_eq!(
+        status.message(),
+        "failed to evaluate function \"example.com/fn:v1\": exit code 1\n\
+         [error] ConfigMap/settings data.key: must be set\n\
+         stderr:\nline 1\nline 2"
+    );
+    let details = status.get_error_details();
+    let info = details.error_info().unwrap();
+    assert_eq!(
+        (info.reason.as_str(), info.domain.as_str()),
+        ("FUNCTION_FAILED", "fn.kpt.dev")
+    );
+    assert_eq!(info.metadata["exit_code"], "1");
+    assert_eq!(info.metadata["image"], "example.com/fn:v1");
+    let violation = &details.precondition_failure().unwrap().violations[0];
+    assert_eq!(violation.r#type, "error");
+    assert_eq!(violation.subject, "ConfigMap/settings data.key");
+    assert_eq!(violation.description, "must be set");
+    assert_eq!(details.debug_info().unwrap().detail, "line 1\nline 2");
+}
+
+#[test]
+fn a_long_log_is_cut_in_the_middle_and_says_so() {
+    let log = format!("begin {} end", "x".repeat(100_000));
+    let status = failed(vec![], &log);
+    let message = status.message();
+    assert!(
+        message.contains("stderr:\nbegin xxx") && message.ends_with("xxx end"),
+        "{message}"
+    );
+    assert!(message.contains(" bytes cut …]"));
+    assert!(message.len() > 1500, "{} bytes of message", message.len());
+    assert!(
+        status
+            .get_error_details()
+            .debug_info()
+            .unwrap()
+            .detail
+            .contains("begin")
+    );
+}
+
+#[test]
+fn results_are_not_crowded_out_by_the_log() {
+    let results = (0..100).map(|n| result(&format!("problem {n}"))).collect();
+    let status = failed(results, &"x".repeat(100_000));
+    assert!(
+        status.message().contains("problem 0\n"),
+        "{}",
+        status.message()
+    );
+    assert!(
+        status.message().contains("stderr:\nxxx"),
+        "{}",
+        status.message()
+    );
+    let info = status.get_error_details();
+    let shown = info
+        .precondition_failure()
+        .map_or(0, |failure| failure.violations.len());
+    assert_eq!(
+        info.error_info().unwrap().metadata["results_left_out"],
+        (100 - shown).to_string()
+    );
+}
+
+#[test]
+fn every_error_has_its_code() {
+    let image = || "fn".to_owned();
+    let function = |failure| {
+        EvaluateError::from(FunctionError {
+            function: image(),
+            failure,
+        })
+    };
+    for (error, code) in [
+        (
+            EvaluateError::InvalidImage {
+                image: image(),
+                reason: "it is empty".into(),
+            },
+            Code::InvalidArgument,
+        ),
+        (
+            EvaluateError::NotFound {
+                image: image(),
+                tried: vec!["exec"],
+            },
+            Code::NotFound,
+        ),
+        (
+            EvaluateError::QueueFull {
+                image: image(),
+                queued: 1,
+            },
+            Code::ResourceExhausted,
+        ),
+        (EvaluateError::Panicked { image: image() }, Code::Internal),
+        (
+            function(Failure::OutputTooLarge { limit: 1 }),
+            Code::ResourceExhausted,
+        ),
+        (
+            function(Failure::DeadlineExceeded { log: "".into() }),
+            Code::DeadlineExceeded,
+        ),
+        (
+            function(Failure::CannotStart {
+                program: "/bin/fn".into(),
+                error: std::io::ErrorKind::NotFound.into(),
+            }),
+            Code::Internal,
+        ),
+    ] {
+        let words = error.to_string();
+        let status = Status::from(error);
+        assert_eq!(status.code(), code, "{words}");
+        assert_eq!(status.message(), words);
+        assert_eq!(
+            status.get_error_details().error_info().unwrap().metadata["image"],
+            "fn"
+        );
+    }
+}
+
+/// Text of all prices: letters are sent as they are, the others are not.
+fn long_text() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec!["word", "two words", "ä", "\n", "\"", "…", "\u{1f980}"]);
+    prop::collection::vec((pieces, 0..400_usize), 0..5).prop_map(|pieces| {
+        pieces
+            .iter()
+            .map(|(piece, times)| piece.repeat(*times))
+            .collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_status_outgrows_its_header_block(
+        messages in prop::collection::vec(long_text(), 0..20),
+        log in long_text(),
+        image in long_text(),
+    ) {
+        let results = Results { list: messages.iter().map(|m| result(m)).collect(), not_read: 3 };
+        let failure = Failure::Failed { exit: Exit::Signal(9), results, log: log.into() };
+        let status = Status::from(EvaluateError::from(FunctionError { function: image, failure }));
+        prop_assert!(encoded_size(&status) <= 6 * 1024, "{} bytes", encoded_size(&status));
+        prop_assert!(status.get_error_details().error_info().is_some());
+    }
+}

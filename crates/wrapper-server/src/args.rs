@@ -1,0 +1,83 @@
+//! `wrapper-server --port 9446 --max-request-body-size N [--verbosity V] -- ENTRYPOINT ARG…`
+
+use std::ffi::OsString;
+
+use goflags::{Flag, FlagError, Group, Takes, value};
+
+/// What to serve, and how.
+#[derive(Debug)]
+pub(crate) struct Args {
+    pub(crate) port: u16,
+    pub(crate) max_message_size: usize,
+    pub(crate) verbosity: u8,
+    /// Never empty.
+    pub(crate) entrypoint: Vec<OsString>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Request {
+    Serve(Args),
+    Help(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArgsError {
+    #[error(transparent)]
+    Flag(#[from] FlagError),
+    #[error(
+        "no entrypoint: name the function's program and its arguments after \"--\", as in \
+         wrapper-server --port 9446 -- /usr/local/bin/function"
+    )]
+    NoEntrypoint,
+}
+
+static FLAGS: &[Group] = &[Group {
+    title: "Flags",
+    flags: &[
+        Flag {
+            name: "port",
+            takes: Takes::Value("PORT"),
+            default: "9446",
+            help: "Port to listen on, all addresses.",
+        },
+        Flag {
+            name: "max-request-body-size",
+            takes: Takes::Value("BYTES"),
+            default: "6291456",
+            help: "Limit of gRPC messages, both directions.",
+        },
+        Flag {
+            name: "verbosity",
+            takes: Takes::Value("LEVEL"),
+            default: "2",
+            help: "How much to log: 0 errors, 1 warnings, 2 information, 3 and 4 debug, 5 all.",
+        },
+        Flag {
+            name: "help",
+            takes: Takes::Switch,
+            default: "false",
+            help: "Show this text.",
+        },
+    ],
+}];
+
+pub(crate) fn parse(words: Vec<OsString>) -> Result<Request, ArgsError> {
+    let flags = goflags::parse(FLAGS, words)?;
+    if flags.switch("help")? {
+        let usage = "wrapper-server [FLAGS] -- ENTRYPOINT [ARG…]\n\n\
+                     Runs a KRM function of its own container behind gRPC.\n";
+        return Ok(Request::Help(format!("{usage}{}", goflags::help(FLAGS))));
+    }
+    let args = Args {
+        port: flags.get("port", |text| {
+            text.parse().map_err(|_| "a port from 0 to 65535")
+        })?,
+        max_message_size: flags.get("max-request-body-size", value::number)?,
+        verbosity: flags.get("verbosity", value::number)?,
+        entrypoint: flags.rest,
+    };
+    match args.entrypoint.first() {
+        Some(program) if !program.is_empty() => Ok(Request::Serve(args)),
+        _ => Err(ArgsError::NoEntrypoint),
+    }
+}

@@ -1,0 +1,114 @@
+//! The server that lands in strangers' images: it runs the one function of its
+//! container, with that container's environment, behind the same gRPC service as
+//! the runner's own. Static, so that it runs in scratch, distroless, alpine and
+//! Debian images alike; PID 1 there, so that `process` reaps whatever is orphaned.
+//!
+//! Called as `grpc-health-probe` it asks a server's health instead, for pod
+//! templates that probe with a command.
+
+mod args;
+mod probe;
+
+use std::{env, ffi::OsString, path::Path, process::ExitCode, time::Duration};
+
+use args::{Args, Request};
+use krm::Output;
+use process::{Command, Environment, Limits};
+use service::{EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown};
+
+/// For callers that send no deadline; the runner always does.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Kubernetes kills a pod 30 seconds after it asked it to end.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);
+
+fn main() -> ExitCode {
+    let mut words = env::args_os();
+    let called_as = words.next().unwrap_or_default();
+    let words: Vec<OsString> = words.collect();
+    if Path::new(&called_as)
+        .file_name()
+        .is_some_and(|name| name == "grpc-health-probe")
+    {
+        return probe::main(words);
+    }
+    match args::parse(words) {
+        Ok(Request::Help(text)) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Ok(Request::Serve(args)) => match serve(args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("wrapper-server: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        Err(error) => {
+            eprintln!("wrapper-server: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn serve(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+    tracing_subscriber::fmt()
+        .with_max_level(service::log_level(args.verbosity))
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .with_ansi(false)
+        .init();
+    process::close_on_exec_from(3)?;
+    // Few calls at a time, and all they do is move bytes: one thread, little memory.
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(async {
+            let shutdown = Shutdown::listen()?;
+            let listener = service::bind(args.port)
+                .map_err(|error| format!("cannot listen on port {}: {error}", args.port))?;
+            let function = Function::new(&args.entrypoint, args.max_message_size);
+            let server = Server::new(
+                Handler::new(function, DEFAULT_TIMEOUT),
+                args.max_message_size,
+            );
+            let server = server.await;
+            server.health().set_serving(true).await;
+            tracing::info!(address = %listener.local_addr()?, "serving {:?}", args.entrypoint[0]);
+            Ok(server.run(listener, shutdown, DRAIN_TIMEOUT).await?)
+        })
+}
+
+/// The function of this container.
+#[derive(Debug)]
+struct Function {
+    command: Command,
+    max_output: usize,
+}
+
+impl Function {
+    fn new(entrypoint: &[OsString], max_message_size: usize) -> Self {
+        let command = Command::new(&entrypoint[0], Environment::Inherited).args(&entrypoint[1..]);
+        Self {
+            command,
+            max_output: service::max_output(max_message_size),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl Evaluator for Function {
+    /// Whatever image the caller names: this container has one function.
+    async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
+        let Evaluation {
+            image,
+            resource_list,
+            deadline,
+        } = evaluation;
+        let limits = Limits {
+            output: self.max_output,
+            deadline,
+        };
+        Ok(krm::evaluate(&image, &self.command, resource_list, limits).await?)
+    }
+}
