@@ -63,6 +63,8 @@ pub enum FlagError {
         value: String,
         expected: String,
     },
+    #[error("unexpected argument {0:?}: a boolean's value is written with =, as in --flag=false")]
+    Unexpected(OsString),
     #[error("argument {0:?} is not valid UTF-8")]
     NotText(OsString),
 }

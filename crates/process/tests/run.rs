@@ -1,4 +1,5 @@
 //! What `run` promises, shown with small shell programs.
+#![allow(clippy::unwrap_used)]
 
 use std::{
     fs,

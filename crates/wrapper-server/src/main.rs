@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             print!("{text}");
             ExitCode::SUCCESS
         }
-        Ok(Request::Serve(args)) => match serve(args) {
+        Ok(Request::Serve(args)) => match serve(&args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("wrapper-server: {error}");
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt()
         .with_max_level(service::log_level(args.verbosity))
         .with_writer(std::io::stderr)

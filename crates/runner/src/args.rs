@@ -1,0 +1,217 @@
+//! The flags of the server, exactly as Porch's function runner knows them, and
+//! our own. What they mean is decided in `config`.
+
+use goflags::{Flag, Group, Takes};
+
+const fn value(
+    name: &'static str,
+    takes: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Flag {
+    Flag {
+        name,
+        takes: Takes::Value(takes),
+        default,
+        help,
+    }
+}
+
+const fn switch(name: &'static str, default: &'static str, help: &'static str) -> Flag {
+    Flag {
+        name,
+        takes: Takes::Switch,
+        default,
+        help,
+    }
+}
+
+pub(crate) static FLAGS: &[Group] = &[
+    Group {
+        title: "Service",
+        flags: &[
+            value("port", "PORT", "9445", "Port to listen on, all addresses."),
+            value(
+                "disable-runtimes",
+                "LIST",
+                "",
+                "Comma-separated runtimes to leave out: exec, pod. With both left out the server \
+                 serves and answers NOT_FOUND.",
+            ),
+            value(
+                "max-request-body-size",
+                "BYTES",
+                "6291456",
+                "Limit of gRPC messages in both directions, for the runner and the wrapper \
+                 server. Porch's --function-runner-grpc-max-message-size should be the same.",
+            ),
+            value(
+                "evaluation-timeout",
+                "DURATION",
+                "5m",
+                "How long a call may take whose caller sends no deadline.",
+            ),
+            value(
+                "max-queued-per-function",
+                "COUNT",
+                "1000",
+                "Calls of one function that may wait or run at a time; more are refused with \
+                 RESOURCE_EXHAUSTED.",
+            ),
+            value(
+                "drain-timeout",
+                "DURATION",
+                "25s",
+                "How long calls in flight may take to finish after SIGTERM.",
+            ),
+            value(
+                "default-image-prefix",
+                "PREFIX",
+                "ghcr.io/kptdev/krm-functions-catalog/",
+                "Prefix for function names without a slash, such as set-labels:v0.2.",
+            ),
+            value(
+                "log-level",
+                "LEVEL",
+                "2",
+                "How much to log: 0 errors, 1 warnings, 2 information, 3 debug, 4 also of \
+                 libraries, 5 everything.",
+            ),
+            value("log-format", "FORMAT", "text", "text or json."),
+        ],
+    },
+    Group {
+        title: "Exec runtime",
+        flags: &[
+            value(
+                "functions",
+                "DIR",
+                "./functions",
+                "Directory of cached function executables.",
+            ),
+            value(
+                "config",
+                "FILE",
+                "./config.yaml",
+                "Which images are which of those executables. Re-read when it changes.",
+            ),
+        ],
+    },
+    Group {
+        title: "Pod runtime",
+        flags: &[
+            value(
+                "pod-namespace",
+                "NAME",
+                "porch-fn-system",
+                "Namespace of function pods, their services and the pull secret.",
+            ),
+            value(
+                "pod-cache-config",
+                "FILE",
+                "/pod-cache-config/pod-cache-config.yaml",
+                "Functions to warm up, and settings per function.",
+            ),
+            switch(
+                "warm-up-pod-cache",
+                "true",
+                "Create the listed functions' pods at start.",
+            ),
+            value(
+                "pod-ttl",
+                "DURATION",
+                "30m",
+                "Idle time before a pod is collected.",
+            ),
+            value(
+                "scan-interval",
+                "DURATION",
+                "1m",
+                "Time between collections.",
+            ),
+            value(
+                "function-pod-template",
+                "NAME",
+                "",
+                "ConfigMap with the pod and service templates, in the runner's own namespace.",
+            ),
+            value(
+                "max-waitlist-length",
+                "COUNT",
+                "2",
+                "Calls per pod from which on another pod is started; 0 or less means the default.",
+            ),
+            value(
+                "max-parallel-pods-per-function",
+                "COUNT",
+                "1",
+                "Most pods per function; 0 or less means the default.",
+            ),
+            value(
+                "pod-start-timeout",
+                "DURATION",
+                "60s",
+                "Longest wait for a new pod.",
+            ),
+            value(
+                "cluster-domain",
+                "DOMAIN",
+                "cluster.local",
+                "The cluster's DNS domain.",
+            ),
+        ],
+    },
+    Group {
+        title: "Images and registries (pod runtime)",
+        flags: &[
+            value(
+                "image-metadata-ttl",
+                "DURATION",
+                "10m",
+                "How long a tag's digest is believed; 0 keeps it for the process's life.",
+            ),
+            value(
+                "insecure-registries",
+                "LIST",
+                "",
+                "Comma-separated hosts that may be spoken to in plain HTTP.",
+            ),
+            switch(
+                "enable-private-registries",
+                "false",
+                "Use the docker config below for registries other than the default one.",
+            ),
+            value(
+                "registry-auth-secret-path",
+                "FILE",
+                "/var/tmp/config-secret/.dockerconfigjson",
+                "Docker config with the registries' credentials.",
+            ),
+            value(
+                "registry-auth-secret-name",
+                "NAME",
+                "auth-secret",
+                "Pull secret to keep in the pod namespace.",
+            ),
+            switch(
+                "enable-private-registries-tls",
+                "false",
+                "Trust the CA below.",
+            ),
+            value(
+                "tls-secret-path",
+                "DIR",
+                "/var/tmp/tls-secret/",
+                "Directory with ca.crt or ca.pem.",
+            ),
+        ],
+    },
+    Group {
+        title: "Other",
+        flags: &[
+            switch("help", "false", "Show this text."),
+            switch("h", "false", "The same."),
+            switch("version", "false", "Show the version."),
+        ],
+    },
+];

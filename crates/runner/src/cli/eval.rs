@@ -1,0 +1,289 @@
+//! `function-runner eval`: evaluates a function by hand.
+
+use std::{ffi::OsString, process::ExitCode, time::Duration};
+
+use goflags::{Flag, FlagError, Group, Takes, value};
+use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
+use tonic::{Request, Status, transport::Endpoint};
+
+use super::{
+    input::{self, FunctionConfig, Source},
+    show,
+};
+use crate::USAGE;
+
+static FLAGS: &[Group] = &[Group {
+    title: "Flags",
+    flags: &[
+        Flag {
+            name: "image",
+            takes: Takes::Value("IMG"),
+            default: "",
+            help: "The function, such as set-labels:v0.2 or example.com/team/function@sha256:…",
+        },
+        Flag {
+            name: "address",
+            takes: Takes::Value("HOST:PORT"),
+            default: "localhost:9445",
+            help: "The function runner to ask.",
+        },
+        Flag {
+            name: "fn-config",
+            takes: Takes::Value("FILE"),
+            default: "",
+            help: "The function's configuration: a file with one resource.",
+        },
+        Flag {
+            name: "timeout",
+            takes: Takes::Value("DURATION"),
+            default: "5m",
+            help: "How long to wait for the answer.",
+        },
+        Flag {
+            name: "help",
+            takes: Takes::Switch,
+            default: "false",
+            help: "Show this text.",
+        },
+        Flag {
+            name: "h",
+            takes: Takes::Switch,
+            default: "false",
+            help: "The same.",
+        },
+    ],
+}];
+
+const HELP: &str = "\
+Evaluates a KRM function on a running function runner and prints the resulting
+resources. The function's results and its log go to standard error.
+
+Usage:
+  function-runner eval --image IMG [FLAGS] [FILE|DIR|-] [-- key=value …]
+
+The input is a file or a stream of resources, a package directory, or a whole
+ResourceList, which is passed on as it is. Arguments after -- become the data of
+a ConfigMap that configures the function.
+
+Examples:
+  # A package directory through a function, with one argument:
+  function-runner eval --image set-namespace:v0.4.5 ./package -- namespace=prod
+
+  # A stream from elsewhere, configured by a file:
+  kubectl get deploy -o yaml | function-runner eval --image set-labels:v0.2 --fn-config labels.yaml -
+
+  # A ResourceList that kpt made, on another machine's runner:
+  kpt fn source . | function-runner eval --image starlark:v0.5.5 --address runner.example.com:9445
+
+Exit code: 0 the function succeeded, 1 it failed or could not be evaluated, 2 the command line
+cannot be understood.
+";
+
+#[derive(Debug)]
+struct Call {
+    image: String,
+    address: String,
+    timeout: Duration,
+    source: Source,
+    config: FunctionConfig,
+}
+
+/// Runs the command with the words after its name.
+pub(crate) fn eval(words: Vec<OsString>) -> ExitCode {
+    match parse(words) {
+        Ok(None) => {
+            print!("{HELP}{}", goflags::help(FLAGS));
+            ExitCode::SUCCESS
+        }
+        Ok(Some(call)) => run(&call).unwrap_or_else(|error| {
+            eprintln!("function-runner eval: {error:#}");
+            ExitCode::FAILURE
+        }),
+        Err(complaint) => {
+            eprintln!("function-runner eval: {complaint}");
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+/// `None`: only the help is wanted.
+fn parse(mut words: Vec<OsString>) -> Result<Option<Call>, String> {
+    // What is after the dashes is never a flag of ours.
+    let arguments = match words.iter().position(|word| word == "--") {
+        Some(dashes) => words.split_off(dashes).split_off(1),
+        None => Vec::new(),
+    };
+    // Flags may stand before and behind the input.
+    let source = take_source(&mut words)?;
+    let flags = goflags::parse(FLAGS, words).map_err(|error| error.to_string())?;
+    let complain = |error: FlagError| error.to_string();
+    if flags.switch("help").map_err(complain)? || flags.switch("h").map_err(complain)? {
+        return Ok(None);
+    }
+    let file = flags.text("fn-config").map_err(complain)?;
+    let config = match (file.is_empty(), arguments.is_empty()) {
+        (true, true) => FunctionConfig::None,
+        (false, true) => FunctionConfig::File(file.into()),
+        (true, false) => FunctionConfig::Values(key_values(arguments)?),
+        (false, false) => {
+            return Err("--fn-config and key=value arguments exclude each other".into());
+        }
+    };
+    let image = flags.text("image").map_err(complain)?;
+    if image.is_empty() {
+        return Err("--image names the function to evaluate; --help has examples".into());
+    }
+    Ok(Some(Call {
+        image,
+        address: flags.text("address").map_err(complain)?,
+        timeout: flags
+            .get("timeout", value::positive_duration)
+            .map_err(complain)?,
+        source,
+        config,
+    }))
+}
+
+/// Takes the one word that is neither a flag nor a flag's value.
+fn take_source(words: &mut Vec<OsString>) -> Result<Source, String> {
+    let mut inputs = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let rest = words[at..].to_vec();
+        let left = match goflags::parse(FLAGS, rest) {
+            Ok(flags) => flags.rest.len(),
+            Err(error) => return Err(error.to_string()),
+        };
+        if left == 0 {
+            break;
+        }
+        at = words.len() - left;
+        inputs.push(words.remove(at));
+    }
+    match inputs.len() {
+        0 => Ok(Source::Stdin),
+        1 if inputs[0] == "-" => Ok(Source::Stdin),
+        1 => Ok(Source::Path(inputs.remove(0).into())),
+        _ => Err(format!("one input at a time, not {inputs:?}")),
+    }
+}
+
+fn key_values(arguments: Vec<OsString>) -> Result<Vec<(String, String)>, String> {
+    let pair = |argument: OsString| {
+        let text = argument
+            .into_string()
+            .map_err(|text| format!("{text:?} is not UTF-8"))?;
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+            _ => Err(format!("expected key=value after --, not {text:?}")),
+        }
+    };
+    arguments.into_iter().map(pair).collect()
+}
+
+fn run(call: &Call) -> anyhow::Result<ExitCode> {
+    let resource_list = input::resource_list(&call.source, &call.config)?.into();
+    let request = EvaluateFunctionRequest {
+        resource_list,
+        image: call.image.clone(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    match runtime.block_on(ask(call, request)) {
+        Ok(answer) => {
+            show::answer(&answer.resource_list, &answer.log)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(status) => {
+            show::failure(&status);
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+async fn ask(
+    call: &Call,
+    request: EvaluateFunctionRequest,
+) -> Result<proto::EvaluateFunctionResponse, Status> {
+    let unreachable = |error: tonic::transport::Error| {
+        let cause =
+            std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
+        Status::unavailable(format!(
+            "cannot reach a function runner at {}{cause}; is one running there? (--address)",
+            call.address
+        ))
+    };
+    let endpoint =
+        Endpoint::from_shared(format!("http://{}", call.address)).map_err(unreachable)?;
+    let channel = endpoint
+        .connect_timeout(call.timeout.min(Duration::from_secs(10)))
+        // Long messages of failed functions come as headers.
+        .http2_max_header_list_size(64 * 1024)
+        .connect()
+        .await
+        .map_err(unreachable)?;
+    let mut request = Request::new(request);
+    request.set_timeout(call.timeout);
+    FunctionEvaluatorClient::new(channel)
+        .max_decoding_message_size(usize::MAX)
+        .max_encoding_message_size(usize::MAX)
+        .evaluate_function(request)
+        .await
+        .map(tonic::Response::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Call, String> {
+        let words = line.split_whitespace().map(OsString::from).collect();
+        parse(words).map(|call| call.expect("not the help"))
+    }
+
+    #[test]
+    fn flags_and_input_may_stand_in_any_order() {
+        for line in [
+            "--image a/b:v1 --timeout=3s dir",
+            "dir --image=a/b:v1 -timeout 3s",
+            "-image a/b:v1 dir --timeout 3s",
+        ] {
+            let call = parsed(line).unwrap();
+            assert_eq!(call.image, "a/b:v1");
+            assert_eq!(call.timeout, Duration::from_secs(3));
+            assert_eq!(call.source, Source::Path("dir".into()), "{line}");
+        }
+        assert_eq!(parsed("--image x").unwrap().source, Source::Stdin);
+        assert_eq!(parsed("--image x -").unwrap().source, Source::Stdin);
+    }
+
+    #[test]
+    fn words_after_the_dashes_configure_the_function() {
+        let call = parsed("--image x f.yaml -- namespace=prod --image=y a=b=c").unwrap();
+        assert_eq!(call.image, "x");
+        let FunctionConfig::Values(values) = call.config else {
+            panic!("{:?}", call.config)
+        };
+        assert_eq!(values[0], ("namespace".into(), "prod".into()));
+        assert_eq!(values[1], ("--image".into(), "y".into()));
+        assert_eq!(values[2], ("a".into(), "b=c".into()));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for (line, complaint) in [
+            ("f.yaml", "--image names the function"),
+            ("--image x a b", "one input at a time"),
+            ("--image x --fn-config c -- a=b", "exclude each other"),
+            ("--image x -- a", "expected key=value"),
+            ("--image x -- =a", "expected key=value"),
+            ("--imgae x", "unknown flag --imgae"),
+            ("--image", "flag --image needs a value"),
+            ("--image x --timeout 0", "longer than 0"),
+        ] {
+            let told = parsed(line).unwrap_err();
+            assert!(told.contains(complaint), "{line}: {told}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The server's configuration: every flag read, checked, and in its own type.
+//! From here on nobody looks at words of the command line.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use goflags::{FlagError, Flags, value};
+
+use crate::args::FLAGS;
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub port: u16,
+    pub runtimes: Runtimes,
+    pub max_message_size: usize,
+    pub evaluation_timeout: Duration,
+    pub max_queued_per_function: usize,
+    pub drain_timeout: Duration,
+    pub default_image_prefix: String,
+    pub log: LogConfig,
+    pub exec: ExecConfig,
+    pub pod: PodConfig,
+    pub registry: RegistryConfig,
+}
+
+/// Which runtimes are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Runtimes {
+    pub exec: bool,
+    pub pod: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct LogConfig {
+    /// 0 to 5.
+    pub level: u8,
+    pub json: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct ExecConfig {
+    pub functions: PathBuf,
+    pub config: PathBuf,
+    /// Whether the file was asked for: only then is its absence an error.
+    pub config_is_required: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct PodConfig {
+    pub namespace: String,
+    pub cache_config: PathBuf,
+    pub warm_up: bool,
+    pub ttl: Duration,
+    pub scan_interval: Duration,
+    pub template: Option<String>,
+    pub max_waitlist_length: usize,
+    pub max_parallel_pods: usize,
+    pub start_timeout: Duration,
+    pub cluster_domain: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct RegistryConfig {
+    /// `None`: a tag's metadata is kept for the process's life.
+    pub metadata_ttl: Option<Duration>,
+    pub insecure: Vec<String>,
+    pub private: bool,
+    pub auth_file: PathBuf,
+    pub pull_secret: String,
+    pub private_tls: bool,
+    pub tls_directory: PathBuf,
+}
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub enum Request {
+    Serve(Box<Config>),
+    /// Only show this.
+    Print(String),
+}
+
+const USAGE: &str = "\
+function-runner executes KRM functions for Porch, as local executables or in pods.
+
+Usage:
+  function-runner [FLAGS]           serve
+  function-runner eval --image IMG  evaluate a function by hand (see eval --help)
+
+Flags may have one dash or two, their value after = or a space.
+Durations are written as in Go: 30m, 1h30m, 90s.
+";
+
+impl Config {
+    pub fn parse(words: Vec<OsString>) -> Result<Request, FlagError> {
+        let flags = goflags::parse(FLAGS, words)?;
+        if flags.switch("help")? || flags.switch("h")? {
+            return Ok(Request::Print(format!("{USAGE}{}", goflags::help(FLAGS))));
+        }
+        if flags.switch("version")? {
+            return Ok(Request::Print(format!(
+                "function-runner {}\n",
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        if let Some(word) = flags.rest.first() {
+            return Err(FlagError::Unexpected(word.clone()));
+        }
+        Self::read(&flags).map(|config| Request::Serve(Box::new(config)))
+    }
+
+    fn read(flags: &Flags) -> Result<Self, FlagError> {
+        Ok(Self {
+            port: flags.get("port", |text| {
+                text.parse().map_err(|_| "a port from 0 to 65535")
+            })?,
+            runtimes: flags.get("disable-runtimes", runtimes)?,
+            max_message_size: flags.get("max-request-body-size", message_size)?,
+            evaluation_timeout: flags.get("evaluation-timeout", value::positive_duration)?,
+            max_queued_per_function: flags.get("max-queued-per-function", at_least_one)?,
+            drain_timeout: flags.get("drain-timeout", value::duration)?,
+            default_image_prefix: flags.text("default-image-prefix")?,
+            log: LogConfig {
+                level: flags.get("log-level", log_level)?,
+                json: flags.get("log-format", log_format)?,
+            },
+            exec: ExecConfig {
+                functions: flags.text("functions")?.into(),
+                config: flags.text("config")?.into(),
+                config_is_required: flags.is_given("config"),
+            },
+            pod: PodConfig {
+                namespace: flags.get("pod-namespace", name)?,
+                cache_config: flags.text("pod-cache-config")?.into(),
+                warm_up: flags.switch("warm-up-pod-cache")?,
+                ttl: flags.get("pod-ttl", value::positive_duration)?,
+                scan_interval: flags.get("scan-interval", value::positive_duration)?,
+                template: Some(flags.text("function-pod-template")?)
+                    .filter(|name| !name.is_empty()),
+                max_waitlist_length: flags.get("max-waitlist-length", |text| count_or(text, 2))?,
+                max_parallel_pods: flags
+                    .get("max-parallel-pods-per-function", |text| count_or(text, 1))?,
+                start_timeout: flags.get("pod-start-timeout", value::positive_duration)?,
+                cluster_domain: flags.get("cluster-domain", name)?,
+            },
+            registry: RegistryConfig {
+                metadata_ttl: Some(flags.get("image-metadata-ttl", value::duration)?)
+                    .filter(|ttl| !ttl.is_zero()),
+                insecure: flags.get("insecure-registries", list)?,
+                private: flags.switch("enable-private-registries")?,
+                auth_file: flags.text("registry-auth-secret-path")?.into(),
+                pull_secret: flags.get("registry-auth-secret-name", name)?,
+                private_tls: flags.switch("enable-private-registries-tls")?,
+                tls_directory: flags.text("tls-secret-path")?.into(),
+            },
+        })
+    }
+}
+
+fn list(text: &str) -> Result<Vec<String>, &'static str> {
+    let words = text
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty());
+    Ok(words.map(str::to_owned).collect())
+}
+
+fn runtimes(text: &str) -> Result<Runtimes, &'static str> {
+    let mut runtimes = Runtimes {
+        exec: true,
+        pod: true,
+    };
+    for name in list(text)? {
+        match name.as_str() {
+            "exec" => runtimes.exec = false,
+            "pod" => runtimes.pod = false,
+            _ => return Err("a comma-separated list of exec and pod"),
+        }
+    }
+    Ok(runtimes)
+}
+
+/// A limit that the peer's manifests may set to anything; 0 could carry no message.
+fn message_size(text: &str) -> Result<usize, &'static str> {
+    match text.parse::<u32>() {
+        Ok(bytes) if bytes > 0 && bytes <= i32::MAX as u32 => Ok(bytes as usize),
+        _ => Err("a number of bytes from 1 to 2147483647"),
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, &'static str> {
+    match text.parse::<u32>() {
+        Ok(count) if count > 0 => Ok(count as usize),
+        _ => Err("a whole number from 1"),
+    }
+}
+
+fn count_or(text: &str, default: usize) -> Result<usize, &'static str> {
+    let count: i32 = text
+        .parse()
+        .map_err(|_| "a whole number; 0 or less means the default")?;
+    Ok(usize::try_from(count)
+        .ok()
+        .filter(|count| *count > 0)
+        .unwrap_or(default))
+}
+
+fn log_level(text: &str) -> Result<u8, &'static str> {
+    text.parse()
+        .ok()
+        .filter(|level| *level <= 5)
+        .ok_or("a level from 0 to 5")
+}
+
+fn log_format(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "text" => Ok(false),
+        "json" => Ok(true),
+        _ => Err("text or json"),
+    }
+}
+
+/// A name as Kubernetes and DNS have them: labels of lower-case letters, digits
+/// and dashes, with dots between them.
+fn name(text: &str) -> Result<String, &'static str> {
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        let inner = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-';
+        bytes.iter().all(inner)
+            && !label.is_empty()
+            && label.len() <= 63
+            && bytes[0] != b'-'
+            && bytes[bytes.len() - 1] != b'-'
+    };
+    if text.len() <= 253 && text.split('.').all(is_label) {
+        Ok(text.to_owned())
+    } else {
+        Err("a name of lower-case letters, digits, dashes and dots")
+    }
+}
+
+#[cfg(test)]
+mod tests;

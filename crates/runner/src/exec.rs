@@ -1,0 +1,219 @@
+//! The exec runtime: functions as local executables.
+//!
+//! A file says which images are which executables. It is read at start, when it
+//! must be right, and looked at again every [`LOOK_INTERVAL`]: a good new version
+//! replaces the old one between two calls, a bad one is told in the log and
+//! changes nothing.
+
+mod file;
+mod table;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context as _, anyhow};
+use krm::Output;
+use process::Limits;
+use service::{EvaluateError, Evaluation, Evaluator};
+use table::{Complaint, Table};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::config::Config;
+
+const NAME: &str = "exec";
+
+/// How often the file and the executables are looked at. Reading beats asking
+/// for notifications: it also works for mounted ConfigMaps and over networks.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub struct ExecRuntime {
+    current: Arc<Current>,
+    max_output: usize,
+    /// Ends with the runtime.
+    _watcher: AbortOnDropHandle<()>,
+}
+
+/// What is known at the moment, and from which text.
+#[derive(Debug)]
+struct Current {
+    source: Source,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Source {
+    config: PathBuf,
+    functions: PathBuf,
+    default_image_prefix: String,
+    max_queued: usize,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    table: Arc<Table>,
+    complaints: Vec<Complaint>,
+    /// Why the newest version of the file is not used.
+    trouble: Option<String>,
+}
+
+impl ExecRuntime {
+    /// Reads the file and goes on watching it.
+    pub fn start(config: &Config) -> anyhow::Result<Self> {
+        let source = Source {
+            config: config.exec.config.clone(),
+            functions: config.exec.functions.clone(),
+            default_image_prefix: config.default_image_prefix.clone(),
+            max_queued: config.max_queued_per_function,
+        };
+        let current = Arc::new(Current {
+            source,
+            known: Mutex::default(),
+        });
+        match current.source.read()? {
+            None if config.exec.config_is_required => {
+                let path = &current.source.config;
+                return Err(anyhow!(
+                    "there is no file {}, which --config names",
+                    path.display()
+                ));
+            }
+            None => tracing::info!(
+                "no {}: the exec runtime knows no function yet",
+                current.source.config.display()
+            ),
+            Some(text) => current.update(&text)?,
+        }
+        let watcher = tokio::spawn(Arc::clone(&current).watch());
+        let max_output = service::max_output(config.max_message_size);
+        Ok(Self {
+            current,
+            max_output,
+            _watcher: AbortOnDropHandle::new(watcher),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl Evaluator for ExecRuntime {
+    async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
+        let Evaluation {
+            image,
+            resource_list,
+            deadline,
+        } = evaluation;
+        let table = Arc::clone(&self.current.known().table);
+        let Some(function) = table.find(&image) else {
+            return Err(EvaluateError::NotFound {
+                image,
+                tried: vec![NAME],
+            });
+        };
+        // Counted by ownership: given back however this call ends.
+        let Ok(_place) = function.places.try_acquire() else {
+            let queued = self.current.source.max_queued;
+            return Err(EvaluateError::QueueFull { image, queued });
+        };
+        let limits = Limits {
+            output: self.max_output,
+            deadline,
+        };
+        Ok(krm::evaluate(&image, &function.command, resource_list, limits).await?)
+    }
+}
+
+impl Source {
+    /// The file's text; `None` if there is no such file.
+    fn read(&self) -> anyhow::Result<Option<String>> {
+        match std::fs::read_to_string(&self.config) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| in_file(&self.config, "cannot read")),
+        }
+    }
+}
+
+fn in_file(path: &Path, what: &str) -> String {
+    format!("{what} the exec runtime's configuration {}", path.display())
+}
+
+impl Current {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes `text` the truth, and tells what is new about it.
+    fn update(&self, text: &str) -> anyhow::Result<()> {
+        let Source {
+            config,
+            functions,
+            default_image_prefix,
+            max_queued,
+        } = &self.source;
+        let entries = file::parse(text).with_context(|| in_file(config, "cannot parse"))?;
+        let mut known = self.known();
+        let (table, complaints) = table::build(
+            &entries,
+            functions,
+            default_image_prefix,
+            *max_queued,
+            &known.table,
+        );
+        for complaint in complaints
+            .iter()
+            .filter(|new| !known.complaints.contains(new))
+        {
+            match complaint {
+                Complaint::Disabled { .. } => tracing::error!("exec runtime: {complaint}"),
+                Complaint::Duplicate { .. } => tracing::warn!("exec runtime: {complaint}"),
+            }
+        }
+        if known.table.images() != table.images() {
+            tracing::info!(
+                "exec runtime: {} images of {} functions",
+                table.images().len(),
+                entries.len()
+            );
+        }
+        *known = Known {
+            table: Arc::new(table),
+            complaints,
+            trouble: None,
+        };
+        Ok(())
+    }
+
+    async fn watch(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            let current = Arc::clone(&self);
+            // Files may be on a slow disk.
+            let looked = tokio::task::spawn_blocking(move || current.look()).await;
+            if let Err(error) = looked {
+                tracing::error!(%error, "looking at the exec runtime's configuration failed");
+            }
+        }
+    }
+
+    /// Looks at the file again. An executable may also come or go without it.
+    fn look(&self) {
+        let trouble = match self.source.read() {
+            Ok(Some(text)) => self.update(&text).err(),
+            // A file that was never there is no news.
+            Ok(None) if self.known().table.images().is_empty() => return,
+            Ok(None) => Some(anyhow!("{} is gone", self.source.config.display())),
+            Err(error) => Some(error),
+        };
+        let Some(trouble) = trouble else { return };
+        let trouble = format!("{trouble:#}");
+        let mut known = self.known();
+        if known.trouble.as_ref() != Some(&trouble) {
+            tracing::error!("exec runtime: {trouble}; the version read before stays in use");
+            known.trouble = Some(trouble);
+        }
+    }
+}

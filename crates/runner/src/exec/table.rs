@@ -1,0 +1,212 @@
+//! Which image is which executable.
+
+use std::{
+    collections::{BTreeSet, HashMap, hash_map::Entry},
+    fmt, fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Component, Path},
+    sync::Arc,
+};
+
+use process::{Command, Environment};
+use tokio::sync::Semaphore;
+
+use super::file;
+use crate::images;
+
+/// A function that can be run.
+#[derive(Debug)]
+pub(super) struct Function {
+    name: String,
+    pub(super) command: Command,
+    /// One for each call that may be under way.
+    pub(super) places: Semaphore,
+}
+
+/// Functions by full image reference.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    by_image: HashMap<String, Arc<Function>>,
+}
+
+impl Table {
+    pub(super) fn find(&self, image: &str) -> Option<&Arc<Function>> {
+        self.by_image.get(image)
+    }
+
+    pub(super) fn images(&self) -> BTreeSet<&str> {
+        self.by_image.keys().map(String::as_str).collect()
+    }
+}
+
+/// What an operator should know about an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Complaint {
+    /// The function cannot be run: its images are left to other runtimes.
+    Disabled { function: String, reason: String },
+    /// A later entry claims an image, too: the first one keeps it.
+    Duplicate { image: String, function: String },
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disabled { function, reason } => write!(
+                f,
+                "function {function:?} is disabled, its images are left to other runtimes: {reason}"
+            ),
+            Self::Duplicate { image, function } => write!(
+                f,
+                "image {image:?} is listed again for function {function:?}; its first entry counts"
+            ),
+        }
+    }
+}
+
+/// Builds the table. Functions that `before` knows keep their places, so that
+/// calls under way stay counted.
+pub(super) fn build(
+    entries: &[file::Entry],
+    functions: &Path,
+    default_image_prefix: &str,
+    max_queued: usize,
+    before: &Table,
+) -> (Table, Vec<Complaint>) {
+    let mut table = Table::default();
+    let mut complaints = Vec::new();
+    for entry in entries {
+        if let Err(reason) = check(functions, &entry.function) {
+            complaints.push(Complaint::Disabled {
+                function: entry.function.clone(),
+                reason,
+            });
+            continue;
+        }
+        let mut earlier = table.by_image.values().chain(before.by_image.values());
+        let function = match earlier.find(|function| function.name == entry.function) {
+            Some(function) => Arc::clone(function),
+            None => Arc::new(Function {
+                name: entry.function.clone(),
+                command: Command::new(functions.join(&entry.function), Environment::Minimal),
+                places: Semaphore::new(max_queued),
+            }),
+        };
+        for image in &entry.images {
+            let image = images::resolve(default_image_prefix, image);
+            match table.by_image.entry(image) {
+                Entry::Vacant(place) => {
+                    place.insert(Arc::clone(&function));
+                }
+                Entry::Occupied(place) => complaints.push(Complaint::Duplicate {
+                    image: place.key().clone(),
+                    function: entry.function.clone(),
+                }),
+            }
+        }
+    }
+    (table, complaints)
+}
+
+/// Whether `name` is an executable file in `directory`.
+fn check(directory: &Path, name: &str) -> Result<(), String> {
+    let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    let inside = Path::new(name).components().all(is_inside);
+    if name.is_empty() || !inside {
+        return Err("its name must be that of a file in the --functions directory".into());
+    }
+    let path = directory.join(name);
+    let file = fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if !file.is_file() {
+        return Err(format!("{} is not a file", path.display()));
+    }
+    if file.permissions().mode() & 0o111 == 0 {
+        return Err(format!("{} is not executable (chmod +x)", path.display()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(function: &str, images: &[&str]) -> file::Entry {
+        let images = images.iter().map(|image| (*image).to_owned()).collect();
+        file::Entry {
+            function: function.to_owned(),
+            images,
+        }
+    }
+
+    fn built(entries: &[file::Entry], before: &Table) -> (Table, Vec<String>) {
+        // A directory with executables that every machine has.
+        let (table, complaints) = build(entries, Path::new("/bin"), "example.com/", 5, before);
+        (table, complaints.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn images_are_found_by_exact_reference_after_prefix_resolution() {
+        let entries = [
+            entry("sh", &["a/sh:v1", "sh:v2"]),
+            entry("cat", &["a/cat@sha256:0"]),
+        ];
+        let (table, complaints) = built(&entries, &Table::default());
+        assert!(complaints.is_empty());
+        assert_eq!(
+            table.images().into_iter().collect::<Vec<_>>(),
+            ["a/cat@sha256:0", "a/sh:v1", "example.com/sh:v2"]
+        );
+        assert_eq!(
+            table.find("example.com/sh:v2").unwrap().command.program(),
+            "/bin/sh"
+        );
+        assert!(table.find("a/sh").is_none());
+    }
+
+    #[test]
+    fn the_first_entry_of_an_image_wins() {
+        let entries = [entry("sh", &["a/b"]), entry("cat", &["a/b", "a/c"])];
+        let (table, complaints) = built(&entries, &Table::default());
+        assert_eq!(table.find("a/b").unwrap().name, "sh");
+        assert_eq!(table.find("a/c").unwrap().name, "cat");
+        assert_eq!(
+            complaints,
+            ["image \"a/b\" is listed again for function \"cat\"; its first entry counts"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_disabled_and_told() {
+        for (function, reason) in [
+            ("../bin/sh", "its name must be that of a file"),
+            ("/bin/sh", "its name must be that of a file"),
+            ("", "its name must be that of a file"),
+            ("no-such-function", "No such file or directory"),
+            (".", "is not a file"),
+        ] {
+            let (table, complaints) = built(&[entry(function, &["a/b"])], &Table::default());
+            assert!(table.images().is_empty(), "{function}");
+            assert!(complaints[0].contains(reason), "{complaints:?}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("folder")).unwrap();
+        fs::write(folder.path().join("text"), "x").unwrap();
+        assert!(
+            check(folder.path(), "folder")
+                .unwrap_err()
+                .ends_with("is not a file")
+        );
+        assert!(
+            check(folder.path(), "text")
+                .unwrap_err()
+                .ends_with("(chmod +x)")
+        );
+    }
+
+    #[test]
+    fn calls_under_way_stay_counted_when_the_file_changes() {
+        let (before, _) = built(&[entry("sh", &["a/b"])], &Table::default());
+        let _call = before.find("a/b").unwrap().places.try_acquire().unwrap();
+        let (after, _) = built(&[entry("sh", &["a/b", "a/c"])], &before);
+        assert_eq!(after.find("a/c").unwrap().places.available_permits(), 4);
+    }
+}
