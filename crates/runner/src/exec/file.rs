@@ -18,7 +18,9 @@ struct File {
 
 /// Reads the file's text. An empty file has no functions.
 pub(super) fn parse(text: &str) -> Result<Vec<Entry>, serde_saphyr::Error> {
-    let file: Option<File> = serde_saphyr::from_str(text)?;
+    // A complaint is one line of a log; the snippet would be several.
+    let options = serde_saphyr::options! { with_snippet: false };
+    let file: Option<File> = serde_saphyr::from_str_with_options(text, options)?;
     Ok(file.unwrap_or_default().functions)
 }
 

@@ -1,0 +1,41 @@
+//! Starts the real binaries and talks to them as their users do. The functions
+//! they run are the scripts in `functions/`; `test/NAME:v1` is the image of each.
+
+pub mod server;
+pub mod system;
+
+use proto::{
+    EvaluateFunctionRequest, EvaluateFunctionResponse,
+    function_evaluator_client::FunctionEvaluatorClient,
+};
+pub use server::Server;
+use tonic::{Request, Status, transport::Channel};
+
+/// The smallest list worth sending.
+pub const LIST: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
+
+/// The image that stands for the script `name`.
+pub fn image(name: &str) -> String {
+    format!("test/{name}:v1")
+}
+
+/// A call of the script `name`.
+pub fn call(name: &str, list: impl Into<Vec<u8>>) -> EvaluateFunctionRequest {
+    EvaluateFunctionRequest {
+        resource_list: list.into().into(),
+        image: image(name),
+    }
+}
+
+/// Evaluates with a client that takes whatever the server sends.
+pub async fn evaluate(
+    channel: Channel,
+    request: impl tonic::IntoRequest<EvaluateFunctionRequest>,
+) -> Result<EvaluateFunctionResponse, Status> {
+    let request: Request<_> = request.into_request();
+    FunctionEvaluatorClient::new(channel)
+        .max_decoding_message_size(usize::MAX)
+        .evaluate_function(request)
+        .await
+        .map(tonic::Response::into_inner)
+}

@@ -1,0 +1,244 @@
+//! One of our servers, as a process of its own.
+
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::{image, system};
+
+/// How long a server may take to listen or to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running server. Dropping it kills it and whatever it runs.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    port: u16,
+    log: Arc<Log>,
+    pub folder: TempDir,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    lines: Mutex<Vec<String>>,
+    changed: Condvar,
+}
+
+impl Log {
+    /// Also after a test has failed over it: then the log is wanted most.
+    fn lines(&self) -> MutexGuard<'_, Vec<String>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The folder of the scripts.
+pub fn functions() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("functions")
+}
+
+/// A configuration that maps every script to its image.
+pub fn exec_config() -> String {
+    let mut config = "functions:\n".to_owned();
+    for script in fs::read_dir(functions()).expect("functions").flatten() {
+        let name = script.file_name().into_string().expect("a name");
+        config += &format!("- function: {name}\n  images: ['{}']\n", image(&name));
+    }
+    config
+}
+
+/// One of the workspace's binaries, built if need be.
+pub fn binary(name: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let test = env::current_exe().expect("the test's own path");
+        let folder = test
+            .parent()
+            .and_then(Path::parent)
+            .expect("target/PROFILE")
+            .to_owned();
+        let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.args(["build", "--quiet", "-p", "runner", "-p", "wrapper-server"]);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        let built = build
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .expect("cargo");
+        assert!(built.success(), "the binaries do not build");
+        folder
+    });
+    folder.join(name)
+}
+
+impl Server {
+    /// The runner with the exec runtime and all scripts, and `args` besides.
+    pub fn runner(args: &[&str]) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let config = folder.path().join("config.yaml");
+        fs::write(&config, exec_config()).expect("a file");
+        let mut command = Command::new(binary("function-runner"));
+        command.args(["--port=0", "--disable-runtimes=pod"]);
+        command.arg(format!("--functions={}", functions().display()));
+        command.arg(format!("--config={}", config.display()));
+        command.args(args);
+        Self::start(command, folder)
+    }
+
+    /// The wrapper server around the script `name`.
+    pub fn wrapper(name: &str) -> Self {
+        Self::wrapper_with(&[], name)
+    }
+
+    pub fn wrapper_with(args: &[&str], name: &str) -> Self {
+        let mut command = Command::new(binary("wrapper-server"));
+        command
+            .args(["--port", "0"])
+            .args(args)
+            .arg("--")
+            .arg(functions().join(name));
+        Self::start(command, TempDir::new().expect("a folder"))
+    }
+
+    fn start(mut command: Command, folder: TempDir) -> Self {
+        command
+            .env("SECRET_OF_THE_SERVER", "a-secret-value")
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the server starts");
+        let stderr = child.stderr.take().expect("a pipe");
+        let log = Arc::new(Log::default());
+        let writer = Arc::clone(&log);
+        // Ends with the server, when the pipe closes.
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                writer.lines().push(line);
+                writer.changed.notify_all();
+            }
+        });
+        let mut server = Self {
+            child,
+            port: 0,
+            log,
+            folder,
+        };
+        let line = server.wait_for_log("serving");
+        let port = line.split("address=[::]:").nth(1).expect("an address");
+        let port = port.split_whitespace().next().expect("a port");
+        server.port = port.trim_end_matches('"').parse().expect("a port");
+        server
+    }
+
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A new connection.
+    pub async fn connect(&self) -> Channel {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.address()));
+        endpoint
+            .expect("an address")
+            .connect()
+            .await
+            .expect("a connection")
+    }
+
+    pub fn log(&self) -> String {
+        self.log.lines().join("\n")
+    }
+
+    /// Waits for a line with `text` in the log.
+    pub fn wait_for_log(&self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut lines = self.log.lines();
+        loop {
+            if let Some(line) = lines.iter().find(|line| line.contains(text)) {
+                return line.clone();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero(),
+                "no {text:?} in the log:\n{}",
+                lines.join("\n")
+            );
+            lines = self
+                .log
+                .changed
+                .wait_timeout(lines, left)
+                .expect("the log")
+                .0;
+        }
+    }
+
+    /// Replaces the exec runtime's configuration as a ConfigMap mount does: the
+    /// new file takes the old one's place in one step.
+    pub fn replace_config(&self, text: &str) {
+        let mut file = tempfile::NamedTempFile::new_in(self.folder.path()).expect("a file");
+        file.write_all(text.as_bytes()).expect("written");
+        file.persist(self.folder.path().join("config.yaml"))
+            .expect("replaced");
+    }
+
+    /// Asks the server to stop.
+    pub fn terminate(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("a live server");
+    }
+
+    /// Waits for the server's end.
+    pub fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child") {
+                return status;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "the server does not end:\n{}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until no function, nor anything that one has started, is left.
+    pub fn assert_nothing_left_running(&self) {
+        system::wait_until("processes left", || {
+            let left = system::descendants(self.pid());
+            if left.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("{left:?}"))
+            }
+        });
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.child.try_wait().ok().flatten().is_none() {
+            let below = system::descendants(self.pid());
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            for (pid, _) in below {
+                if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
+        }
+        if std::thread::panicking() {
+            eprintln!("--- log of the server\n{}\n---", self.log());
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The server over time: many calls, callers that give up, the way down.
+
+use std::time::{Duration, Instant};
+
+use acceptance::{LIST, Server, call, evaluate, system};
+use tokio::task::JoinSet;
+use tokio_stream::StreamExt as _;
+use tonic::Code;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_calls_leave_descriptors_and_memory_flat() {
+    let server = Server::runner(&[]);
+    let channel = server.connect().await;
+    let calls = async |count: usize| {
+        let mut calls = JoinSet::new();
+        for worker in 0..16 {
+            let channel = channel.clone();
+            calls.spawn(async move {
+                for n in 0..count / 16 {
+                    // Good and bad calls in turn: both must give back what they took.
+                    let name = if (worker + n) % 4 == 0 {
+                        "fails-with-results"
+                    } else {
+                        "echo"
+                    };
+                    let answer = evaluate(channel.clone(), call(name, LIST)).await;
+                    assert_eq!(answer.is_ok(), name == "echo", "{answer:?}");
+                }
+            });
+        }
+        calls.join_all().await;
+    };
+    // What is allocated once is allocated now.
+    calls(1000).await;
+    server.assert_nothing_left_running();
+    let descriptors = system::open_descriptors(server.pid());
+    let memory = system::resident_kib(server.pid());
+    calls(10_000).await;
+    server.assert_nothing_left_running();
+    assert_eq!(system::open_descriptors(server.pid()), descriptors);
+    let after = system::resident_kib(server.pid());
+    assert!(
+        after < memory + 4 * 1024,
+        "{memory} KiB before, {after} KiB after"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_callers_that_give_up_leave_nothing_running() {
+    for server in [Server::runner(&[]), Server::wrapper("leaves-grandchildren")] {
+        let channel = server.connect().await;
+        let name = "leaves-grandchildren";
+        // After one call everything is open that stays open.
+        assert!(evaluate(channel.clone(), call(name, LIST)).await.is_ok());
+        let descriptors = system::open_descriptors(server.pid());
+        for _ in 0..10 {
+            let mut calls = JoinSet::new();
+            for n in 0..100 {
+                let channel = channel.clone();
+                let name = ["hangs", "leaves-grandchildren", "takes-a-second"][n % 3];
+                calls.spawn(async move {
+                    let call = evaluate(channel, call(name, LIST));
+                    let patience = Duration::from_millis(n as u64 * 3);
+                    let _ = tokio::time::timeout(patience, call).await;
+                });
+            }
+            calls.join_all().await;
+        }
+        server.assert_nothing_left_running();
+        system::wait_until("descriptors left", || {
+            match system::open_descriptors(server.pid()) {
+                now if now <= descriptors => Ok(()),
+                now => Err(format!("{descriptors} before, {now} now")),
+            }
+        });
+        // Nobody's place is taken, and the connection still works.
+        assert!(evaluate(channel.clone(), call(name, LIST)).await.is_ok());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_under_load_loses_no_call_in_flight() {
+    for mut server in [Server::runner(&[]), Server::wrapper("takes-a-second")] {
+        let channel = server.connect().await;
+        let mut health = HealthClient::new(server.connect().await);
+        let mut watch = health
+            .watch(HealthCheckRequest::default())
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            watch.next().await.unwrap().unwrap().status(),
+            ServingStatus::Serving
+        );
+
+        let mut calls = JoinSet::new();
+        for _ in 0..50 {
+            calls.spawn(evaluate(channel.clone(), call("takes-a-second", LIST)));
+        }
+        system::wait_until("calls in flight", || {
+            match system::descendants(server.pid()).len() {
+                50.. => Ok(()),
+                few => Err(format!("{few} processes")),
+            }
+        });
+        server.terminate();
+        assert_eq!(
+            watch.next().await.unwrap().unwrap().status(),
+            ServingStatus::NotServing
+        );
+        for answer in calls.join_all().await {
+            assert_eq!(answer.unwrap().resource_list, LIST);
+        }
+        assert_eq!(server.wait().code(), Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_drain_is_bounded_and_ends_what_still_runs() {
+    let mut server = Server::runner(&["--drain-timeout=1s"]);
+    let hanging = tokio::spawn(evaluate(server.connect().await, call("hangs", LIST)));
+    system::wait_until("the call in flight", || {
+        if system::descendants(server.pid()).is_empty() {
+            Err("no process".into())
+        } else {
+            Ok(())
+        }
+    });
+    let running = system::descendants(server.pid());
+    server.terminate();
+    let begin = Instant::now();
+    assert_eq!(server.wait().code(), Some(0));
+    assert!(
+        begin.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begin.elapsed()
+    );
+    assert!(hanging.await.unwrap().is_err());
+    assert_gone(&running);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_it_at_once() {
+    for mut server in [Server::runner(&[]), Server::wrapper("hangs")] {
+        let hanging = tokio::spawn(evaluate(server.connect().await, call("hangs", LIST)));
+        system::wait_until("the call in flight", || {
+            if system::descendants(server.pid()).is_empty() {
+                Err("no process".into())
+            } else {
+                Ok(())
+            }
+        });
+        let running = system::descendants(server.pid());
+        server.terminate();
+        server.wait_for_log("stopping");
+        let begin = Instant::now();
+        server.terminate();
+        assert_eq!(server.wait().code(), Some(1));
+        assert!(
+            begin.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            begin.elapsed()
+        );
+        let status = hanging.await.unwrap().unwrap_err();
+        assert!(matches!(
+            status.code(),
+            Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled
+        ));
+        assert_gone(&running);
+    }
+}
+
+/// None of these processes is there any more.
+fn assert_gone(processes: &[(u32, String)]) {
+    for (pid, name) in processes {
+        system::wait_until(name, || {
+            // A number may have been taken over by somebody else meanwhile.
+            match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+                Ok(stat) if stat.starts_with(name.as_str()) => Err("it still runs".into()),
+                _ => Ok(()),
+            }
+        });
+    }
+}
