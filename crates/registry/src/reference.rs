@@ -75,9 +75,6 @@ impl FromStr for Reference {
         if !path.split('/').all(is_path_part) {
             return Err(InvalidReference::Path);
         }
-        if path.len() > LONGEST_PATH {
-            return Err(InvalidReference::TooLong);
-        }
         let domain = match domain {
             None | Some("index.docker.io") => DEFAULT_DOMAIN,
             Some(domain) => domain,
@@ -86,6 +83,9 @@ impl FromStr for Reference {
             (DEFAULT_DOMAIN, false) => format!("library/{path}"),
             _ => path.to_owned(),
         };
+        if path.len() > LONGEST_PATH {
+            return Err(InvalidReference::TooLong);
+        }
         Ok(Self {
             domain: domain.to_owned(),
             path,
@@ -231,6 +231,7 @@ mod tests {
     fn what_is_no_reference_is_told_why() {
         use InvalidReference as Why;
         let long = "a/".repeat(200) + "b";
+        let long_with_library = "a".repeat(250);
         let long_tag = format!("fn:{}", "t".repeat(129));
         for (text, why) in [
             ("", Why::Empty),
@@ -260,6 +261,7 @@ mod tests {
             ("example.com:http/fn", Why::Domain),
             ("example..com/fn", Why::Domain),
             (&long, Why::TooLong),
+            (&long_with_library, Why::TooLong),
             (HEX, Why::Id),
             ("fn\n", Why::Path),
             ("../fn", Why::Domain),

@@ -1,0 +1,18 @@
+//! Any words are a command line or a complaint that names what is wrong.
+#![no_main]
+
+use std::{ffi::OsString, os::unix::ffi::OsStringExt as _};
+
+use runner::config::Config;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let words = bytes.split(|byte| *byte == b'\n');
+    let words = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    if let Err(complaint) = Config::parse(words) {
+        assert!(!complaint.to_string().is_empty());
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = goflags::value::duration(text);
+        let _ = goflags::value::boolean(text);
+    }
+});
