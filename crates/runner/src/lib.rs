@@ -11,6 +11,7 @@ pub mod config;
 pub mod exec;
 mod images;
 mod logging;
+pub mod pod;
 pub mod pool;
 
 use std::{ffi::OsString, process::ExitCode};

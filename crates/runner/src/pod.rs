@@ -1,0 +1,6 @@
+//! What the pod runtime does in the cluster. The pool decides, this acts.
+
+pub mod blueprint;
+pub mod names;
+pub mod progress;
+pub mod template;
