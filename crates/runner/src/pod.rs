@@ -1,6 +1,8 @@
 //! What the pod runtime does in the cluster. The pool decides, this acts.
 
 pub mod blueprint;
+pub mod connect;
 pub mod names;
 pub mod progress;
 pub mod template;
+pub mod watch;
