@@ -1,0 +1,49 @@
+//! Where the node lives: its names, its addresses and its files.
+//!
+//! Everything a running node writes is below [`STATE`], so removing it is removing one directory;
+//! what must survive (built binaries) is in the cache, which `binaries` owns.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+/// All state of the one node this machine can have.
+pub const STATE: &str = "/var/lib/function-runner-cluster";
+
+/// The control group that holds every process of the node, below each hierarchy's root.
+pub const CGROUP: &str = "function-runner-cluster";
+
+pub const NODE_NAME: &str = "test-node";
+
+/// Addresses come from the ranges for benchmarks (RFC 2544), which no real network near a
+/// developer uses; private ranges would collide with theirs.
+pub const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
+pub const POD_RANGE: &str = "198.18.0.0/17";
+pub const SERVICE_RANGE: &str = "198.18.128.0/17";
+/// The first address of the service range: where the API server gives itself a service.
+pub const API_SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 128, 1);
+pub const API_PORT: u16 = 6443;
+pub const CLUSTER_DOMAIN: &str = "cluster.local";
+
+/// A file or directory of the node's state.
+#[must_use]
+pub fn state(path: &str) -> PathBuf {
+    Path::new(STATE).join(path)
+}
+
+/// What a component prints.
+#[must_use]
+pub fn log_file(component: &str) -> PathBuf {
+    state("logs").join(format!("{component}.log"))
+}
+
+/// Cluster administrator's access.
+#[must_use]
+pub fn admin_kubeconfig() -> PathBuf {
+    state("kubeconfig/admin")
+}
+
+/// The authority that every certificate of the node descends from.
+#[must_use]
+pub fn ca_certificate() -> PathBuf {
+    state("pki/ca.crt")
+}

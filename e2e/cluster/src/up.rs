@@ -1,0 +1,185 @@
+//! Bringing the node up.
+//!
+//! ```text
+//! outside:  prerequisites ─► programs ─► leftovers away ─► control groups ─► namespaces
+//! inside:   mounts, network ─► registries, containerd, etcd ─► API server ─► the rest
+//!                                    └─► images
+//! ```
+//! The inside half is the same program again, started in the namespaces: there every address is
+//! reachable by plain sockets.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::binaries::{Binaries, Missing};
+use crate::command::run;
+use crate::component::Component;
+use crate::layout::{API_SERVICE_ADDRESS, NODE_ADDRESS, NODE_NAME, STATE, admin_kubeconfig, state};
+use crate::lock::Lock;
+use crate::pki::{self, Authority};
+use crate::registry::{PASSWORD, Registry, USER};
+use crate::{cgroup, down, kubeconfig, namespaces, prerequisites, seed, status};
+
+/// The verb that runs the inside half.
+pub const INSIDE: &str = "start-inside";
+
+/// Brings the node up, or finds it up; then says how to use it.
+pub fn up(missing: Missing) -> Result<()> {
+    prerequisites::ensure(missing)?;
+    let binaries = Binaries::obtain(missing)?;
+    let _lock = Lock::take()?;
+    if status::is_up() {
+        println!("the cluster is up already");
+    } else {
+        let began = Instant::now();
+        if down::clear()? {
+            eprintln!("removed what an earlier cluster left behind");
+        }
+        if let Err(error) = start(&binaries) {
+            down::clear()?;
+            return Err(error);
+        }
+        println!(
+            "the node is Ready after {:.1} s",
+            began.elapsed().as_secs_f32()
+        );
+    }
+    print_usage();
+    Ok(())
+}
+
+fn start(binaries: &Binaries) -> Result<()> {
+    binaries.record()?;
+    cgroup::create()?;
+    namespaces::create()?;
+    let program = std::env::current_exe()?;
+    let status = namespaces::enter(&program)?.arg(INSIDE).status()?;
+    if !status.success() {
+        bail!("the node did not start");
+    }
+    fs::write(state("ready"), "")?;
+    Ok(())
+}
+
+/// The inside half.
+pub fn start_inside() -> Result<()> {
+    let binaries = Binaries::recorded()?;
+    namespaces::furnish()?;
+    certificates().context("could not make certificates")?;
+    let begin = |components: &[Component]| -> Result<()> {
+        components
+            .iter()
+            .try_for_each(|component| component.start(&binaries).map(drop))
+    };
+    let ready = |components: &[Component]| -> Result<()> {
+        components
+            .iter()
+            .try_for_each(|component| component.wait_ready(&binaries))
+    };
+    use Component::{
+        ApiServer, Containerd, ControllerManager, CoreDns, Etcd, KubeProxy, Kubelet, OpenRegistry,
+        PrivateRegistry, Scheduler,
+    };
+    begin(&[OpenRegistry, PrivateRegistry, Containerd, Etcd])?;
+    thread::scope(|scope| {
+        let images = scope.spawn(|| {
+            ready(&[OpenRegistry, PrivateRegistry])?;
+            seed::push(&binaries)
+        });
+        ready(&[Etcd])?;
+        begin(&[ApiServer])?;
+        ready(&[ApiServer])?;
+        begin(&[ControllerManager, Scheduler, KubeProxy, CoreDns])?;
+        ready(&[Containerd])?;
+        begin(&[Kubelet])?;
+        images
+            .join()
+            .map_err(|_| anyhow!("pushing images panicked"))?
+    })?;
+    ready(&Component::ALL)?;
+    let wait = |arguments: &[&str]| -> Result<String> {
+        run(binaries
+            .kubectl()
+            .args(["wait", "--timeout=60s"])
+            .args(arguments))
+    };
+    let node = format!("node/{NODE_NAME}");
+    wait(&["--for=create", &node]).context("the node did not register")?;
+    wait(&["--for=condition=Ready", &node]).with_context(|| {
+        format!(
+            "the node registered and is not Ready; kubelet:\n{}",
+            Kubelet.log_tail(15)
+        )
+    })?;
+    // Without its service account the first pod would be refused.
+    wait(&[
+        "--for=create",
+        "serviceaccount/default",
+        "--namespace=default",
+    ])
+    .map(drop)
+}
+
+fn certificates() -> Result<()> {
+    let authority = Authority::create()?;
+    let names = [
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "localhost",
+    ];
+    let mut names: Vec<String> = names.map(str::to_owned).to_vec();
+    names.extend([NODE_ADDRESS.to_string(), API_SERVICE_ADDRESS.to_string()]);
+    authority.server("apiserver", &names)?;
+    let registry = Registry::Private.host();
+    authority.server(registry, &[registry.to_owned()])?;
+    pki::create_service_account_keys()?;
+    kubeconfig::create(&authority)
+}
+
+fn print_usage() {
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cluster"));
+    let program = program.display();
+    println!(
+        "
+  a shell with kubectl   {program} shell
+  one command            {program} exec -- kubectl get pods --all-namespaces
+  KUBECONFIG             {kubeconfig} (works inside only; shell and exec set it)
+  open registry          {open}
+  private registry       {private}, {USER} / {PASSWORD}, authority {STATE}/pki/ca.crt
+  logs                   {STATE}/logs
+  remove it all          make cluster-down",
+        kubeconfig = admin_kubeconfig().display(),
+        open = Registry::Open.address(),
+        private = Registry::Private.address(),
+    );
+}
+
+/// What `exec` and `shell` run: a command inside, with kubectl and its configuration at hand.
+pub fn exec(command: &[String]) -> Result<std::process::ExitStatus> {
+    let (program, arguments) = command.split_first().context("no command was given")?;
+    let binaries = Binaries::recorded()?;
+    let kubectl = binaries.program("kubectl");
+    let mut path = kubectl
+        .parent()
+        .context("kubectl's directory")?
+        .as_os_str()
+        .to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut inside = namespaces::enter(program.as_ref())?;
+    inside
+        .args(arguments)
+        .env("KUBECONFIG", admin_kubeconfig())
+        .env("PATH", path);
+    inside
+        .status()
+        .with_context(|| format!("could not run {program}"))
+}
+
+/// How long a test may rely on `up` to take at most, once everything is built.
+pub const WARM_START_LIMIT: Duration = Duration::from_secs(30);
