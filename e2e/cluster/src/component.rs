@@ -22,7 +22,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use rustix::process::Signal;
 
 use crate::binaries::Binaries;
 use crate::command::run;
@@ -155,21 +154,8 @@ impl Component {
         Process::recorded(self.name())
     }
 
-    /// Ends it as a power cut would.
-    pub fn kill(self) -> Result<()> {
-        self.running()?.kill()
-    }
-
-    /// Stops it in its tracks: sockets stay open and nothing answers.
-    pub fn pause(self) -> Result<()> {
-        self.running()?.signal(Signal::STOP)
-    }
-
-    pub fn resume(self) -> Result<()> {
-        self.running()?.signal(Signal::CONT)
-    }
-
-    fn running(self) -> Result<Process> {
+    /// Its process, which must run.
+    pub fn running(self) -> Result<Process> {
         self.process()
             .filter(Process::is_alive)
             .with_context(|| format!("{self} is not running"))
@@ -187,7 +173,7 @@ impl Component {
 
 impl fmt::Display for Component {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+        formatter.pad(self.name())
     }
 }
 

@@ -3,16 +3,20 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::cgroup;
 use crate::layout::STATE;
 use crate::lock::Lock;
+use crate::namespaces;
 use crate::prerequisites::require_root;
 
 /// Removes every trace of the node. Safe to repeat.
 pub fn down() -> Result<()> {
     require_root()?;
+    if namespaces::inside() {
+        bail!("this shell is inside the node and would end with it: leave it first");
+    }
     if !Path::new(STATE).exists() && cgroup::trees()?.is_empty() {
         println!("no cluster is up");
         return Ok(());

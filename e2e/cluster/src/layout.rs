@@ -42,8 +42,20 @@ pub fn admin_kubeconfig() -> PathBuf {
     state("kubeconfig/admin")
 }
 
+/// Holds the test authority's certificate and nothing else, as some clients want it.
+#[must_use]
+pub fn authority_directory() -> PathBuf {
+    state("authority")
+}
+
 /// The authority that every certificate of the node descends from.
 #[must_use]
 pub fn ca_certificate() -> PathBuf {
-    state("pki/ca.crt")
+    authority_directory().join("ca.crt")
+}
+
+/// The API server's requests, one JSON object per line.
+#[must_use]
+pub fn audit_log() -> PathBuf {
+    state("logs/audit.log")
 }

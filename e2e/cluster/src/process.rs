@@ -18,7 +18,7 @@ use crate::cgroup;
 use crate::layout::{log_file, state};
 
 /// How often states are looked at that no file descriptor announces.
-pub const GLANCE: Duration = Duration::from_millis(20);
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// A process that cannot be confused with a later one of the same pid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,12 +64,21 @@ impl Process {
                 .is_some_and(|(state, started)| state != 'Z' && started == self.started)
     }
 
-    pub fn signal(&self, signal: Signal) -> Result<()> {
+    fn signal(&self, signal: Signal) -> Result<()> {
         if !self.is_alive() {
             bail!("process {} is gone", self.pid);
         }
         let pid = Pid::from_raw(self.pid).context("pid 0 is no process")?;
         kill_process(pid, signal).with_context(|| format!("could not signal {pid}"))
+    }
+
+    /// Stops it in its tracks: its sockets stay open and nothing answers.
+    pub fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
     }
 
     /// Ends the process without asking and waits until it is gone.

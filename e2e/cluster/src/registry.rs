@@ -1,13 +1,15 @@
 //! The node's two registries as a client sees them: names, credentials, and pushing an image.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Result;
 
 use crate::command::run;
-use crate::image::Layout;
-use crate::layout::{ca_certificate, state};
+use crate::image::{ImageSpec, Layout};
+use crate::layout::{authority_directory, ca_certificate, state};
 
 /// Who may use the private registry.
 pub const USER: &str = "test-user";
@@ -65,9 +67,23 @@ impl Registry {
         (self == Self::Private).then(ca_certificate)
     }
 
-    /// Uploads an image under `repository:tag` and returns its full reference. What arrives has the
-    /// digest of the layout, byte for byte.
-    pub fn push(self, layout: &Layout, repository: &str, tag: &str) -> Result<String> {
+    /// Builds an image and uploads it under `repository:tag`.
+    pub fn publish(self, repository: &str, tag: &str, spec: &ImageSpec) -> Result<Published> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!(
+            "{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let directory = state("images").join(unique);
+        let layout = Layout::write(&directory, spec)?;
+        let published = self.push(&layout, repository, tag)?;
+        fs::remove_dir_all(directory)?;
+        Ok(published)
+    }
+
+    /// Uploads a packed image. What arrives has the digest of the layout, byte for byte.
+    pub(crate) fn push(self, layout: &Layout, repository: &str, tag: &str) -> Result<Published> {
         let reference = format!("{}/{repository}:{tag}", self.address());
         let mut copy = Command::new("skopeo");
         copy.args([
@@ -83,25 +99,25 @@ impl Registry {
                 copy.arg(format!("--dest-creds={USER}:{PASSWORD}"));
                 copy.arg(format!(
                     "--dest-cert-dir={}",
-                    trusted(&ca_certificate()).display()
+                    authority_directory().display()
                 ))
             }
         };
         copy.arg(format!("oci:{}", layout.directory().display()));
         copy.arg(format!("docker://{reference}"));
         run(&mut copy)?;
-        Ok(reference)
+        Ok(Published {
+            reference,
+            digest: layout.digest()?,
+        })
     }
 }
 
-/// skopeo takes every `*.crt` of a directory for an authority, and the node's other certificates
-/// are of no use to it; the directory of the authority's own copy holds nothing else.
-fn trusted(certificate: &Path) -> PathBuf {
-    let directory = state("registry-authority");
-    let copy = directory.join("ca.crt");
-    if !copy.exists() {
-        let _ = std::fs::create_dir_all(&directory);
-        let _ = std::fs::copy(certificate, copy);
-    }
-    directory
+/// An image in a registry.
+#[derive(Debug, Clone)]
+pub struct Published {
+    /// `host:port/repository:tag`
+    pub reference: String,
+    /// `sha256:…`, of the index where there is one.
+    pub digest: String,
 }

@@ -7,7 +7,6 @@ use anyhow::{Result, bail};
 use crate::component::Component;
 use crate::layout::{STATE, state};
 use crate::namespaces;
-use crate::process::Process;
 
 /// Whether `up` once succeeded and everything it started still runs.
 #[must_use]
@@ -16,7 +15,7 @@ pub fn is_up() -> bool {
         && namespaces::holder().is_some()
         && Component::ALL
             .into_iter()
-            .all(|component| running(component).is_some())
+            .all(|component| component.running().is_ok())
 }
 
 /// Prints one line per component; an error means that the node is broken.
@@ -26,9 +25,9 @@ pub fn print() -> Result<()> {
         return Ok(());
     }
     for component in Component::ALL {
-        match running(component) {
-            Some(process) => println!("{component:<24} runs, pid {}", process.pid()),
-            None => println!("{component:<24} does not run"),
+        match component.running() {
+            Ok(process) => println!("{component:<24} runs, pid {}", process.pid()),
+            Err(_) => println!("{component:<24} does not run"),
         }
     }
     if !is_up() {
@@ -36,8 +35,4 @@ pub fn print() -> Result<()> {
     }
     println!("the cluster is up");
     Ok(())
-}
-
-fn running(component: Component) -> Option<Process> {
-    component.process().filter(Process::is_alive)
 }

@@ -11,14 +11,16 @@
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::binaries::{Binaries, Missing};
 use crate::command::run;
 use crate::component::Component;
-use crate::layout::{API_SERVICE_ADDRESS, NODE_ADDRESS, NODE_NAME, STATE, admin_kubeconfig, state};
+use crate::layout::{
+    API_SERVICE_ADDRESS, NODE_ADDRESS, NODE_NAME, STATE, admin_kubeconfig, ca_certificate, state,
+};
 use crate::lock::Lock;
 use crate::pki::{self, Authority};
 use crate::registry::{PASSWORD, Registry, USER};
@@ -150,9 +152,10 @@ fn print_usage() {
   one command            {program} exec -- kubectl get pods --all-namespaces
   KUBECONFIG             {kubeconfig} (works inside only; shell and exec set it)
   open registry          {open}
-  private registry       {private}, {USER} / {PASSWORD}, authority {STATE}/pki/ca.crt
+  private registry       {private}, {USER} / {PASSWORD}, authority {authority}
   logs                   {STATE}/logs
   remove it all          make cluster-down",
+        authority = ca_certificate().display(),
         kubeconfig = admin_kubeconfig().display(),
         open = Registry::Open.address(),
         private = Registry::Private.address(),
@@ -180,6 +183,3 @@ pub fn exec(command: &[String]) -> Result<std::process::ExitStatus> {
         .status()
         .with_context(|| format!("could not run {program}"))
 }
-
-/// How long a test may rely on `up` to take at most, once everything is built.
-pub const WARM_START_LIMIT: Duration = Duration::from_secs(30);

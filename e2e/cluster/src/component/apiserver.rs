@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{Launch, Ready, etcd};
 use crate::binaries::Binaries;
-use crate::layout::{API_PORT, NODE_ADDRESS, SERVICE_RANGE, ca_certificate, state};
+use crate::layout::{API_PORT, NODE_ADDRESS, SERVICE_RANGE, audit_log, ca_certificate, state};
 use crate::pki::{self, Identity};
 
 /// One line per request that was answered, without bodies: enough to count who asked what.
@@ -61,9 +61,4 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
             "--v=1".to_owned(),
         ],
     })
-}
-
-/// Where requests are written down, one JSON object per line.
-pub(super) fn audit_log() -> std::path::PathBuf {
-    state("logs/audit.log")
 }

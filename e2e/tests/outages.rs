@@ -1,0 +1,135 @@
+//! What tests may break: each breakage is felt, and the cluster works again afterwards.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use cluster::component::Component;
+use cluster::image::{Entry, ImageSpec};
+use cluster::registry::Registry;
+use cluster::seed::BUSYBOX;
+use e2e::{Scope, outage_scenario, pod, scenario};
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use kube::api::ListParams;
+use serde_json::json;
+
+/// Longer than any answer takes, short enough to wait for none.
+const SILENCE: Duration = Duration::from_secs(2);
+
+async fn list_pods(scope: &Scope) -> Result<()> {
+    let pods = scope.api::<Pod>();
+    let list = tokio::time::timeout(SILENCE, pods.list(&ListParams::default())).await;
+    list.context("no answer")?.map(drop).context("refused")
+}
+
+#[test]
+fn a_stopped_api_server_refuses_and_a_pod_outlives_it() {
+    outage_scenario(async |scope, node| {
+        scope.create_pod("steady", pod::shell("sleep 600")).await?;
+        let before = scope
+            .pod_becomes("steady", "running", pod::is_running)
+            .await?;
+        let outage = node.stop(Component::ApiServer)?;
+        let refused = list_pods(scope).await;
+        ensure!(format!("{:#}", refused.unwrap_err()).contains("refused"));
+        outage.end()?;
+        list_pods(scope).await?;
+        let after = scope
+            .pod_becomes("steady", "running", pod::is_running)
+            .await?;
+        ensure!(
+            restarts(&before) == restarts(&after),
+            "the pod did not outlive the outage"
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn a_paused_api_server_is_silent_until_it_resumes() {
+    outage_scenario(async |scope, node| {
+        list_pods(scope).await?;
+        let outage = node.pause(Component::ApiServer)?;
+        let silence = list_pods(scope).await;
+        ensure!(format!("{:#}", silence.unwrap_err()).contains("no answer"));
+        outage.end()?;
+        list_pods(scope).await
+    });
+}
+
+#[test]
+fn a_stopped_registry_fails_pulls_until_it_is_back() {
+    outage_scenario(async |scope, node| {
+        let image = Registry::Open.publish("outage/new", "v1", &sleeper())?;
+        let outage = node.stop(Component::OpenRegistry)?;
+        scope
+            .create_pod("waiting", pod::image(&image.reference))
+            .await?;
+        scope
+            .pod_becomes("waiting", "refused", pod::has_reason("ErrImagePull"))
+            .await?;
+        outage.end()?;
+        scope
+            .pod_becomes("waiting", "running", pod::is_running)
+            .await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_restarted_containerd_keeps_its_pods_and_starts_new_ones() {
+    outage_scenario(async |scope, node| {
+        scope.create_pod("old", pod::shell("sleep 600")).await?;
+        let before = scope.pod_becomes("old", "running", pod::is_running).await?;
+        let processes = pod::processes(&before, "main")?;
+        node.stop(Component::Containerd)?.end()?;
+        scope.create_pod("new", pod::shell("sleep 600")).await?;
+        scope.pod_becomes("new", "running", pod::is_running).await?;
+        ensure!(
+            processes.iter().all(cluster::process::Process::is_alive),
+            "the old pod died"
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn a_pod_whose_process_is_killed_is_started_again() {
+    scenario(async |scope| {
+        let mut spec = pod::shell("sleep 600");
+        spec["restartPolicy"] = json!("Always");
+        scope.create_pod("victim", spec).await?;
+        let pod = scope
+            .pod_becomes("victim", "running", pod::is_running)
+            .await?;
+        let processes = pod::processes(&pod, "main")?;
+        processes
+            .first()
+            .context("the pod has no process")?
+            .kill()?;
+        scope
+            .pod_becomes("victim", "restarted", |status| restarted(status) > 0)
+            .await?;
+        Ok(())
+    });
+}
+
+fn restarts(pod: &Pod) -> i32 {
+    pod.status.as_ref().map_or(0, restarted)
+}
+
+fn restarted(status: &PodStatus) -> i32 {
+    status
+        .container_statuses
+        .iter()
+        .flatten()
+        .map(|container| container.restart_count)
+        .sum()
+}
+
+fn sleeper() -> ImageSpec {
+    ImageSpec {
+        entries: vec![Entry::program("busybox", BUSYBOX)],
+        entrypoint: ["/busybox", "sleep", "600"].map(str::to_owned).to_vec(),
+        ..ImageSpec::default()
+    }
+}
