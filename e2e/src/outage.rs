@@ -21,7 +21,9 @@ impl Breakable {
 
     /// Ends a component as a power cut would: its ports are closed until the outage ends.
     pub fn stop(&self, component: Component) -> Result<Outage<'_>> {
-        component.running()?.kill()?;
+        let process = component.running()?;
+        process.kill()?;
+        process.wait_dead()?;
         Ok(Outage {
             node: self,
             component,

@@ -59,7 +59,8 @@ fn a_paused_api_server_is_silent_until_it_resumes() {
 #[test]
 fn a_stopped_registry_fails_pulls_until_it_is_back() {
     outage_scenario(async |scope, node| {
-        let image = Registry::Open.publish("outage/new", "v1", &sleeper())?;
+        // A tag of its own: the node must not have the image from an earlier run.
+        let image = Registry::Open.publish("outage/new", scope.namespace(), &sleeper())?;
         let outage = node.stop(Component::OpenRegistry)?;
         scope
             .create_pod("waiting", pod::image(&image.reference))

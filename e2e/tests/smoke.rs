@@ -66,7 +66,9 @@ async fn greeting(name: &str) -> Result<String> {
 #[test]
 fn a_private_image_pulls_with_a_pull_secret_and_not_without() {
     scenario(async |scope| {
-        let private = Registry::Private.publish("secret/hello", "v1", &says("private"))?;
+        // A tag of its own: the node must not have the image from an earlier run.
+        let tag = scope.namespace();
+        let private = Registry::Private.publish("secret/hello", tag, &says("private"))?;
         let login = json!({ "auths": { Registry::Private.address(): {
             "username": USER, "password": PASSWORD,
         }}});

@@ -12,10 +12,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::layout::CGROUP;
-use crate::process::wait_until;
+use crate::process::{Process, wait_until};
 
 /// Makes the tree, in every hierarchy, as the kubelet's `cgroupRoot` has to exist.
 pub(crate) fn create() -> Result<()> {
@@ -49,7 +48,8 @@ pub(crate) fn member(program: &str) -> Result<Command> {
 }
 
 /// Ends every process of the node: components, shims, containers, and whoever entered.
-pub(crate) fn kill_all() -> Result<()> {
+pub fn kill_all() -> Result<()> {
+    let mut seen = Vec::new();
     wait_until(
         Duration::from_secs(20),
         "the node's processes to end",
@@ -57,13 +57,20 @@ pub(crate) fn kill_all() -> Result<()> {
             let members = members()?;
             for pid in &members {
                 // Gone between the look and the signal is as good as killed.
-                if let Some(pid) = Pid::from_raw(*pid) {
-                    let _ = kill_process(pid, Signal::KILL);
+                if let Ok(process) = Process::with_pid(*pid) {
+                    let _ = process.kill();
+                    seen.push(process);
                 }
             }
             Ok(members.is_empty())
         },
-    )
+    )?;
+    // Orphans stay in the process table until init notices. One that never does is not ours to
+    // mend, so this is no error.
+    let _ = wait_until(Duration::from_secs(5), "init to reap", || {
+        Ok(!seen.iter().any(Process::exists))
+    });
+    Ok(())
 }
 
 /// Removes the trees; they must hold no process.
@@ -89,7 +96,7 @@ pub(crate) fn remove() -> Result<()> {
 }
 
 /// The pids of every process in any group of the node.
-pub(crate) fn members() -> Result<BTreeSet<i32>> {
+fn members() -> Result<BTreeSet<i32>> {
     let mut pids = BTreeSet::new();
     for directory in trees()?.iter().flat_map(|tree| with_descendants(tree)) {
         let procs = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();

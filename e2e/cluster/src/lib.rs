@@ -5,7 +5,7 @@
 //! node exists at a time. `docs/testing.md` shows it in use.
 
 pub mod binaries;
-mod cgroup;
+pub mod cgroup;
 mod command;
 pub mod component;
 pub mod down;

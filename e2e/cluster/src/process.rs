@@ -59,9 +59,17 @@ impl Process {
     /// A zombie counts as dead: nothing of it runs any more.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        boot_id().is_ok_and(|boot| boot == self.boot)
-            && stat(self.pid)
-                .is_some_and(|(state, started)| state != 'Z' && started == self.started)
+        self.state().is_some_and(|state| state != 'Z')
+    }
+
+    /// Whether it still has its place in the process table, if only as a zombie.
+    pub(crate) fn exists(&self) -> bool {
+        self.state().is_some()
+    }
+
+    fn state(&self) -> Option<char> {
+        let (state, started) = stat(self.pid)?;
+        (started == self.started && boot_id().ok()? == self.boot).then_some(state)
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
@@ -81,11 +89,13 @@ impl Process {
         self.signal(Signal::CONT)
     }
 
-    /// Ends the process without asking and waits until it is gone.
+    /// Ends the process without asking, and without waiting.
     pub fn kill(&self) -> Result<()> {
-        if self.is_alive() {
-            self.signal(Signal::KILL)?;
-        }
+        self.signal(Signal::KILL)
+    }
+
+    /// Waits until the process is dead.
+    pub fn wait_dead(&self) -> Result<()> {
         wait_until(Duration::from_secs(10), "a killed process to end", || {
             Ok(!self.is_alive())
         })
