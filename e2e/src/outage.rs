@@ -4,7 +4,7 @@ use std::mem;
 
 use anyhow::Result;
 use cluster::binaries::Binaries;
-use cluster::component::Component;
+use cluster::component::{Component, coredns};
 
 /// The node in the hands of the one test that may break it.
 #[derive(Debug)]
@@ -21,9 +21,7 @@ impl Breakable {
 
     /// Ends a component as a power cut would: its ports are closed until the outage ends.
     pub fn stop(&self, component: Component) -> Result<Outage<'_>> {
-        let process = component.running()?;
-        process.kill()?;
-        process.wait_dead()?;
+        kill(component)?;
         Ok(Outage {
             node: self,
             component,
@@ -40,6 +38,27 @@ impl Breakable {
             repair: Repair::Resume,
         })
     }
+
+    /// Makes DNS keep its answers for 30 seconds, "no such name" among them, as real clusters do.
+    pub fn slow_dns(&self) -> Result<Outage<'_>> {
+        coredns::keep_answers(true)?;
+        kill(Component::CoreDns)?;
+        // Repaired by another restart, even if this one fails.
+        let outage = Outage {
+            node: self,
+            component: Component::CoreDns,
+            repair: Repair::FreshDns,
+        };
+        Component::CoreDns.start(&self.binaries)?;
+        Component::CoreDns.wait_ready(&self.binaries)?;
+        Ok(outage)
+    }
+}
+
+fn kill(component: Component) -> Result<()> {
+    let process = component.running()?;
+    process.kill()?;
+    process.wait_dead()
 }
 
 /// A component out of order. It is repaired when this is dropped, also when the test fails.
@@ -55,6 +74,7 @@ pub struct Outage<'a> {
 enum Repair {
     Start,
     Resume,
+    FreshDns,
     Done,
 }
 
@@ -68,6 +88,11 @@ impl Outage<'_> {
         match mem::replace(&mut self.repair, Repair::Done) {
             Repair::Start => drop(self.component.start(&self.node.binaries)?),
             Repair::Resume => self.component.running()?.resume()?,
+            Repair::FreshDns => {
+                coredns::keep_answers(false)?;
+                kill(self.component)?;
+                self.component.start(&self.node.binaries)?;
+            }
             Repair::Done => return Ok(()),
         }
         self.component.wait_ready(&self.node.binaries)

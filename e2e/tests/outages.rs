@@ -8,9 +8,10 @@ use cluster::image::{Entry, ImageSpec};
 use cluster::registry::Registry;
 use cluster::seed::BUSYBOX;
 use e2e::{Scope, outage_scenario, pod, scenario};
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
 use kube::api::ListParams;
 use serde_json::json;
+use tokio::net::lookup_host;
 
 /// Longer than any answer takes, short enough to wait for none.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -91,6 +92,43 @@ fn a_restarted_containerd_keeps_its_pods_and_starts_new_ones() {
         );
         Ok(())
     });
+}
+
+#[test]
+fn slow_dns_keeps_saying_that_a_name_does_not_exist() {
+    outage_scenario(async |scope, node| {
+        let outage = node.slow_dns()?;
+        ensure!(!resolves(scope, "early").await, "a name without a service");
+        create_service(scope, "early").await?;
+        // DNS hears of services in their order: when it knows a later one, it knows the early one.
+        // Each is asked for once, as that answer would be kept too.
+        let mut known = false;
+        for later in (0..20).map(|number| format!("later-{number}")) {
+            create_service(scope, &later).await?;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            known = resolves(scope, &later).await;
+            if known {
+                break;
+            }
+        }
+        ensure!(known, "no service gets known");
+        ensure!(!resolves(scope, "early").await, "the answer was not kept");
+        outage.end()?;
+        ensure!(resolves(scope, "early").await, "DNS is not fresh again");
+        Ok(())
+    });
+}
+
+async fn create_service(scope: &Scope, name: &str) -> Result<Service> {
+    let spec = json!({ "ports": [{ "port": 80 }] });
+    scope
+        .create_object(json!({ "metadata": { "name": name }, "spec": spec }))
+        .await
+}
+
+async fn resolves(scope: &Scope, service: &str) -> bool {
+    let name = format!("{service}.{}.svc.cluster.local:80", scope.namespace());
+    lookup_host(name).await.is_ok()
 }
 
 #[test]

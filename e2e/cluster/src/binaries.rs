@@ -24,7 +24,7 @@ const ENVIRONMENT: [(&str, &str); 2] = [("CGO_ENABLED", "0"), ("GOFLAGS", "")];
 const NEWS: Duration = Duration::from_secs(15);
 
 /// The programs one node runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
     directories: BTreeMap<String, PathBuf>,
 }

@@ -6,7 +6,7 @@
 mod apiserver;
 mod containerd;
 mod controller_manager;
-mod coredns;
+pub mod coredns;
 mod etcd;
 mod kube_proxy;
 mod kubelet;
@@ -25,7 +25,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::binaries::Binaries;
 use crate::command::run;
-use crate::layout::{NODE_ADDRESS, log_file};
+use crate::layout::{API_PORT, NODE_ADDRESS, log_file};
 use crate::process::{self, Process, wait_until};
 use crate::registry::Registry;
 
@@ -63,6 +63,8 @@ pub(crate) enum Ready {
     Socket(&'static str),
     /// The API server's own account of itself.
     ApiServer,
+    /// CoreDNS's own account of itself, which comes a moment before it answers.
+    Dns,
 }
 
 impl Component {
@@ -183,8 +185,15 @@ impl Ready {
             Self::Http { port, path } => answers_ok(*port, path).unwrap_or(false),
             Self::Port(port) => TcpStream::connect((NODE_ADDRESS, *port)).is_ok(),
             Self::Socket(path) => UnixStream::connect(path).is_ok(),
+            Self::Dns => {
+                let knows_all = Self::Http {
+                    port: coredns::READY_PORT,
+                    path: "/ready",
+                };
+                knows_all.is_ready(binaries) && Self::Port(53).is_ready(binaries)
+            }
             Self::ApiServer => {
-                Self::Port(crate::layout::API_PORT).is_ready(binaries)
+                Self::Port(API_PORT).is_ready(binaries)
                     && run(binaries.kubectl().args(["get", "--raw", "/readyz"])).is_ok()
             }
         }

@@ -19,7 +19,8 @@ use crate::binaries::{Binaries, Missing};
 use crate::command::run;
 use crate::component::Component;
 use crate::layout::{
-    API_SERVICE_ADDRESS, NODE_ADDRESS, NODE_NAME, STATE, admin_kubeconfig, ca_certificate, state,
+    API_SERVICE_ADDRESS, CLUSTER_DOMAIN, NODE_ADDRESS, NODE_NAME, STATE, admin_kubeconfig,
+    ca_certificate, state,
 };
 use crate::lock::Lock;
 use crate::pki::{self, Authority};
@@ -34,7 +35,8 @@ pub fn up(missing: Missing) -> Result<()> {
     prerequisites::ensure(missing)?;
     let binaries = Binaries::obtain(missing)?;
     let _lock = Lock::take()?;
-    if status::is_up() {
+    let same_programs = Binaries::recorded().is_ok_and(|recorded| recorded == binaries);
+    if same_programs && status::is_up() {
         println!("the cluster is up already");
     } else {
         let began = Instant::now();
@@ -128,13 +130,14 @@ pub fn start_inside() -> Result<()> {
 
 fn certificates() -> Result<()> {
     let authority = Authority::create()?;
-    let names = [
+    let service = format!("kubernetes.default.svc.{CLUSTER_DOMAIN}");
+    let forms = [
         "kubernetes",
         "kubernetes.default",
         "kubernetes.default.svc",
-        "localhost",
+        &service,
     ];
-    let mut names: Vec<String> = names.map(str::to_owned).to_vec();
+    let mut names: Vec<String> = forms.map(str::to_owned).to_vec();
     names.extend([NODE_ADDRESS.to_string(), API_SERVICE_ADDRESS.to_string()]);
     authority.server("apiserver", &names)?;
     let registry = Registry::Private.host();

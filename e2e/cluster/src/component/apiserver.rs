@@ -4,7 +4,9 @@ use anyhow::Result;
 
 use super::{Launch, Ready, etcd};
 use crate::binaries::Binaries;
-use crate::layout::{API_PORT, NODE_ADDRESS, SERVICE_RANGE, audit_log, ca_certificate, state};
+use crate::layout::{
+    API_PORT, CLUSTER_DOMAIN, NODE_ADDRESS, SERVICE_RANGE, audit_log, ca_certificate, state,
+};
 use crate::pki::{self, Identity};
 
 /// One line per request that was answered, without bodies: enough to count who asked what.
@@ -28,7 +30,7 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
     let serving = Identity::of("apiserver");
     let kubelet_client = Identity::of("admin");
     let (signing_key, verifying_key) = pki::service_account_keys();
-    let issuer = "https://kubernetes.default.svc.cluster.local";
+    let issuer = format!("https://kubernetes.default.svc.{CLUSTER_DOMAIN}");
     Ok(Launch {
         program: binaries.program("kube-apiserver"),
         arguments: vec![
@@ -56,8 +58,6 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
             format!("--service-account-key-file={}", verifying_key.display()),
             format!("--audit-policy-file={}", policy.display()),
             format!("--audit-log-path={}", audit_log().display()),
-            // Tests that end at once must not wait for open watches of others.
-            "--shutdown-delay-duration=0s".to_owned(),
             "--v=1".to_owned(),
         ],
     })

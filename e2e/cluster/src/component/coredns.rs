@@ -1,5 +1,8 @@
 //! Cluster DNS on the node's address, for pods and for everyone who enters the node.
 
+use std::fs;
+use std::path::PathBuf;
+
 use anyhow::Result;
 
 use super::{Launch, Ready};
@@ -8,12 +11,9 @@ use crate::layout::{CLUSTER_DOMAIN, NODE_ADDRESS, admin_kubeconfig, state};
 use crate::pki;
 use crate::registry::Registry;
 
-const READY_PORT: u16 = 8181;
+pub(super) const READY_PORT: u16 = 8181;
 
-pub(super) const READY: Ready = Ready::Http {
-    port: READY_PORT,
-    path: "/ready",
-};
+pub(super) const READY: Ready = Ready::Dns;
 
 pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
     let file = state("coredns/Corefile");
@@ -24,21 +24,42 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
     })
 }
 
-/// Services and pods come and go: their answers live 0 seconds, so no test waits for a stale one.
+/// Whether answers are kept, also that a name does not exist. Counts from the next start on.
+pub fn keep_answers(keep: bool) -> Result<()> {
+    if keep {
+        pki::write(&kept(), "")
+    } else {
+        Ok(fs::remove_file(kept())?)
+    }
+}
+
+/// Exists while answers are kept.
+fn kept() -> PathBuf {
+    state("coredns/keep-answers")
+}
+
+/// Unless told otherwise answers live 0 seconds, so that no test waits for a stale one. Kept ones
+/// live 30 seconds, as kubeadm sets it up.
 fn corefile() -> String {
     let names = Registry::ALL.map(Registry::host).join(" ");
+    let (ttl, cache) = if kept().exists() {
+        (30, "cache 30")
+    } else {
+        (0, "")
+    };
     format!(
         ".:53 {{
     bind {NODE_ADDRESS}
     errors
     ready {NODE_ADDRESS}:{READY_PORT}
+    {cache}
     hosts {{
         {NODE_ADDRESS} {names}
         fallthrough
     }}
     kubernetes {CLUSTER_DOMAIN} in-addr.arpa {{
         kubeconfig {kubeconfig}
-        ttl 0
+        ttl {ttl}
     }}
 }}
 ",
