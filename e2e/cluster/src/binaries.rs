@@ -115,6 +115,7 @@ pub fn clean() -> Result<()> {
     let Ok(entries) = fs::read_dir(&cache) else {
         return Ok(());
     };
+    let _lock = lock(&cache)?;
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -129,6 +130,19 @@ pub fn clean() -> Result<()> {
     let _ = fs::remove_dir(&cache);
     println!("removed the built programs from {}", cache.display());
     Ok(())
+}
+
+/// One builder at a time.
+fn lock(cache: &Path) -> Result<File> {
+    let lock = File::create(cache.join("lock"))?;
+    if lock.try_lock().is_err() {
+        eprintln!(
+            "another build is running in {}: waiting for it",
+            cache.display()
+        );
+        lock.lock()?;
+    }
+    Ok(lock)
 }
 
 fn record() -> PathBuf {

@@ -16,19 +16,24 @@ use anyhow::{Context, Result, bail};
 use crate::layout::CGROUP;
 use crate::process::{Process, wait_until};
 
-/// Makes the tree, in every hierarchy, as the kubelet's `cgroupRoot` has to exist.
+/// What the kubelet limits pods by; under v2 a group has only what its parent hands down.
+const CONTROLLERS: [&str; 6] = ["cpu", "cpuset", "hugetlb", "io", "memory", "pids"];
+
+/// Makes the tree in every hierarchy, as the kubelet's `cgroupRoot` has to exist in each.
 pub(crate) fn create() -> Result<()> {
     for hierarchy in hierarchies()? {
-        // Under cgroup v2 a child has only the controllers that its parent hands down.
-        let controllers = fs::read_to_string(hierarchy.join("cgroup.controllers"));
         let tree = hierarchy.join(CGROUP);
         fs::create_dir_all(&tree).with_context(|| format!("could not make {}", tree.display()))?;
-        for controller in controllers.unwrap_or_default().split_whitespace() {
+        // v1 has no such file.
+        let offered = fs::read_to_string(hierarchy.join("cgroup.controllers")).unwrap_or_default();
+        for controller in offered
+            .split_whitespace()
+            .filter(|name| CONTROLLERS.contains(name))
+        {
             for parent in [&hierarchy, &tree] {
-                fs::write(
-                    parent.join("cgroup.subtree_control"),
-                    format!("+{controller}"),
-                )?;
+                let file = parent.join("cgroup.subtree_control");
+                fs::write(&file, format!("+{controller}"))
+                    .with_context(|| format!("could not hand down {controller} by {file:?}"))?;
             }
         }
     }

@@ -5,46 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::layout::{API_PORT, NODE_ADDRESS, NODE_NAME, ca_certificate, state};
-use crate::pki::{self, Authority};
-
-/// A client of the API server: its file's name, its user and its group.
-struct Member {
-    name: &'static str,
-    user: &'static str,
-    group: Option<&'static str>,
-}
-
-const MEMBERS: [Member; 5] = [
-    Member {
-        name: "admin",
-        user: "test-admin",
-        group: Some("system:masters"),
-    },
-    Member {
-        name: "controller-manager",
-        user: "system:kube-controller-manager",
-        group: None,
-    },
-    Member {
-        name: "scheduler",
-        user: "system:kube-scheduler",
-        group: None,
-    },
-    Member {
-        name: "kube-proxy",
-        user: "system:kube-proxy",
-        group: None,
-    },
-    // The node authorizer goes by this form of name; see `NODE_USER`.
-    Member {
-        name: "kubelet",
-        user: NODE_USER,
-        group: Some("system:nodes"),
-    },
-];
-
-const NODE_USER: &str = "system:node:test-node";
+use crate::layout::{API_PORT, NODE_ADDRESS, NODE_NAME, ca_certificate, state, write};
+use crate::pki::Authority;
 
 /// The kubeconfig of a component.
 #[must_use]
@@ -52,11 +14,18 @@ pub(crate) fn of(name: &str) -> PathBuf {
     state("kubeconfig").join(name)
 }
 
-/// Writes every member's certificate and kubeconfig.
+/// Writes the certificate and the kubeconfig of everyone who may talk to the API server.
 pub(crate) fn create(authority: &Authority) -> Result<()> {
-    debug_assert!(NODE_USER.ends_with(NODE_NAME));
-    for member in MEMBERS {
-        let identity = authority.client(member.name, member.user, member.group)?;
+    // The authorizer for nodes goes by this form of name.
+    let node = format!("system:node:{NODE_NAME}");
+    for (name, user, group) in [
+        ("admin", "test-admin", Some("system:masters")),
+        ("controller-manager", "system:kube-controller-manager", None),
+        ("scheduler", "system:kube-scheduler", None),
+        ("kube-proxy", "system:kube-proxy", None),
+        ("kubelet", &node, Some("system:nodes")),
+    ] {
+        let identity = authority.client(name, user, group)?;
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -65,15 +34,13 @@ pub(crate) fn create(authority: &Authority) -> Result<()> {
                 "server": format!("https://{NODE_ADDRESS}:{API_PORT}"),
                 "certificate-authority": ca_certificate(),
             }}],
-            "users": [{ "name": member.name, "user": {
+            "users": [{ "name": name, "user": {
                 "client-certificate": identity.certificate,
                 "client-key": identity.key,
             }}],
-            "contexts": [{ "name": "test", "context": {
-                "cluster": "test", "user": member.name,
-            }}],
+            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": name } }],
         });
-        pki::write(&of(member.name), &format!("{config:#}\n"))?;
+        write(&of(name), &format!("{config:#}\n"))?;
     }
     Ok(())
 }

@@ -3,8 +3,13 @@
 //! Everything a running node writes is below [`STATE`], so removing it is removing one directory;
 //! what must survive (built binaries) is in the cache, which `binaries` owns.
 
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
 
 /// All state of the one node this machine can have.
 pub const STATE: &str = "/var/lib/function-runner-cluster";
@@ -58,4 +63,18 @@ pub fn ca_certificate() -> PathBuf {
 #[must_use]
 pub fn audit_log() -> PathBuf {
     state("logs/audit.log")
+}
+
+/// Writes a file of the state that only root reads, with the directories it needs.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(path.parent().context("a file has a directory")?)?;
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
+        .with_context(|| format!("could not write {}", path.display()))
 }

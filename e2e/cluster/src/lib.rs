@@ -9,6 +9,7 @@ pub mod cgroup;
 mod command;
 pub mod component;
 pub mod down;
+pub mod exec;
 pub mod image;
 mod kubeconfig;
 pub mod layout;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use cluster::binaries::{self, Missing};
-use cluster::{down, status, up};
+use cluster::{down, exec, status, up};
 
 const HELP: &str = "\
 cluster up [--cached]    bring the node up; --cached: refuse to build or install anything
@@ -36,10 +36,10 @@ fn run(words: &[String]) -> Result<ExitCode> {
             down::down()?;
             binaries::clean()?;
         }
-        ["exec", "--", ref command @ ..] => return exec(command),
+        ["exec", "--", ref command @ ..] => return run_inside(command),
         ["shell"] => {
             let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
-            return exec(&[&shell]);
+            return run_inside(&[&shell]);
         }
         [up::INSIDE] => up::start_inside()?,
         ["help" | "--help" | "-h"] => println!("{HELP}"),
@@ -49,9 +49,8 @@ fn run(words: &[String]) -> Result<ExitCode> {
 }
 
 /// The command's own exit code is passed on; one that a signal ended counts as failed.
-fn exec(command: &[&str]) -> Result<ExitCode> {
-    let command: Vec<String> = command.iter().map(ToString::to_string).collect();
-    let code = up::exec(&command)?
+fn run_inside(command: &[&str]) -> Result<ExitCode> {
+    let code = exec::exec(command)?
         .code()
         .and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(1)))

@@ -1,17 +1,14 @@
 //! Certificates and keys of one node's life: made when it starts, gone with its state.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
 
-use crate::layout::{ca_certificate, state};
+use crate::layout::{ca_certificate, state, write};
 
 /// The test authority; it signs for servers and for clients.
 pub(crate) struct Authority {
@@ -120,18 +117,4 @@ pub(crate) fn create_service_account_keys() -> Result<()> {
     let (private, public) = service_account_keys();
     write(&private, &key.serialize_pem())?;
     write(&public, &key.public_key_pem())
-}
-
-/// Only root reads what is written here.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    fs::create_dir_all(path.parent().context("a file has a directory")?)?;
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())
-        .with_context(|| format!("could not write {}", path.display()))
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::binaries::{Binaries, Missing};
 use crate::command::run;
@@ -71,6 +71,10 @@ fn start(binaries: &Binaries) -> Result<()> {
 
 /// The inside half.
 pub fn start_inside() -> Result<()> {
+    ensure!(
+        namespaces::inside(),
+        "this half of `up` would change the host's own mounts"
+    );
     let binaries = Binaries::recorded()?;
     namespaces::furnish()?;
     certificates().context("could not make certificates")?;
@@ -163,26 +167,4 @@ fn print_usage() {
         open = Registry::Open.address(),
         private = Registry::Private.address(),
     );
-}
-
-/// What `exec` and `shell` run: a command inside, with kubectl and its configuration at hand.
-pub fn exec(command: &[String]) -> Result<std::process::ExitStatus> {
-    let (program, arguments) = command.split_first().context("no command was given")?;
-    let binaries = Binaries::recorded()?;
-    let kubectl = binaries.program("kubectl");
-    let mut path = kubectl
-        .parent()
-        .context("kubectl's directory")?
-        .as_os_str()
-        .to_owned();
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
-    let mut inside = namespaces::enter(program.as_ref())?;
-    inside
-        .args(arguments)
-        .env("KUBECONFIG", admin_kubeconfig())
-        .env("PATH", path);
-    inside
-        .status()
-        .with_context(|| format!("could not run {program}"))
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::{Launch, Ready, etcd};
 use crate::binaries::Binaries;
 use crate::layout::{
-    API_PORT, CLUSTER_DOMAIN, NODE_ADDRESS, SERVICE_RANGE, audit_log, ca_certificate, state,
+    API_PORT, CLUSTER_DOMAIN, NODE_ADDRESS, SERVICE_RANGE, audit_log, ca_certificate, state, write,
 };
 use crate::pki::{self, Identity};
 
@@ -26,7 +26,7 @@ pub(super) const READY: Ready = Ready::ApiServer;
 
 pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
     let policy = state("kube-apiserver/audit-policy.yaml");
-    pki::write(&policy, AUDIT_POLICY)?;
+    write(&policy, AUDIT_POLICY)?;
     let serving = Identity::of("apiserver");
     let kubelet_client = Identity::of("admin");
     let (signing_key, verifying_key) = pki::service_account_keys();

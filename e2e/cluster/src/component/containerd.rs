@@ -6,8 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{Launch, Ready};
-use crate::layout::{POD_RANGE, state};
-use crate::pki;
+use crate::layout::{POD_RANGE, state, write};
 use crate::registry::Registry;
 use crate::seed;
 
@@ -23,7 +22,7 @@ pub(super) fn launch() -> Result<Launch> {
     write_network()?;
     write_registries()?;
     let file = state("containerd/config.toml");
-    pki::write(&file, &config())?;
+    write(&file, &config())?;
     Ok(Launch {
         program: PathBuf::from("containerd"),
         arguments: vec![format!("--config={}", file.display())],
@@ -78,36 +77,29 @@ fn write_network() -> Result<()> {
             { "type": "portmap", "capabilities": { "portMappings": true } },
         ],
     });
-    pki::write(
+    write(
         &state("containerd/net.d/pods.conflist"),
         &network.to_string(),
     )
 }
 
 fn write_registries() -> Result<()> {
-    let open = hosts_file(Registry::Open, &["pull", "resolve"]);
-    for name in MIRRORED
-        .into_iter()
-        .chain([Registry::Open.address().as_str()])
-    {
-        pki::write(
-            &state("containerd/registries").join(name).join("hosts.toml"),
-            &open,
-        )?;
+    let own = Registry::ALL.map(|registry| (registry.address(), registry));
+    let mirrored = MIRRORED.map(|name| (name.to_owned(), Registry::Open));
+    for (name, registry) in own.into_iter().chain(mirrored) {
+        let file = state("containerd/registries").join(name).join("hosts.toml");
+        write(&file, &hosts_file(registry))?;
     }
-    let name = Registry::Private.address();
-    let private = hosts_file(Registry::Private, &["pull", "resolve"]);
-    pki::write(
-        &state("containerd/registries").join(name).join("hosts.toml"),
-        &private,
-    )
+    Ok(())
 }
 
-fn hosts_file(registry: Registry, capabilities: &[&str]) -> String {
+fn hosts_file(registry: Registry) -> String {
     let url = registry.url();
     let authority = registry
         .authority()
         .map(|file| format!("  ca = {:?}\n", file.display().to_string()))
         .unwrap_or_default();
-    format!("server = \"{url}\"\n[host.\"{url}\"]\n  capabilities = {capabilities:?}\n{authority}")
+    format!(
+        "server = {url:?}\n[host.{url:?}]\n  capabilities = [\"pull\", \"resolve\"]\n{authority}"
+    )
 }

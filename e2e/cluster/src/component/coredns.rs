@@ -7,8 +7,7 @@ use anyhow::Result;
 
 use super::{Launch, Ready};
 use crate::binaries::Binaries;
-use crate::layout::{CLUSTER_DOMAIN, NODE_ADDRESS, admin_kubeconfig, state};
-use crate::pki;
+use crate::layout::{CLUSTER_DOMAIN, NODE_ADDRESS, admin_kubeconfig, state, write};
 use crate::registry::Registry;
 
 pub(super) const READY_PORT: u16 = 8181;
@@ -17,7 +16,7 @@ pub(super) const READY: Ready = Ready::Dns;
 
 pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
     let file = state("coredns/Corefile");
-    pki::write(&file, &corefile())?;
+    write(&file, &corefile())?;
     Ok(Launch {
         program: binaries.program("coredns"),
         arguments: vec!["-conf".to_owned(), file.display().to_string()],
@@ -27,7 +26,7 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
 /// Whether answers are kept, also that a name does not exist. Counts from the next start on.
 pub fn keep_answers(keep: bool) -> Result<()> {
     if keep {
-        pki::write(&kept(), "")
+        write(&kept(), "")
     } else {
         Ok(fs::remove_file(kept())?)
     }

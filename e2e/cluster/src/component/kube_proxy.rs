@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{Launch, Ready};
 use crate::binaries::Binaries;
-use crate::layout::{NODE_ADDRESS, NODE_NAME, POD_RANGE, state};
-use crate::{kubeconfig, pki};
+use crate::kubeconfig;
+use crate::layout::{NODE_ADDRESS, NODE_NAME, POD_RANGE, state, write};
 
 const HEALTH_PORT: u16 = 10256;
 
@@ -37,7 +37,7 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
         "nftables": { "minSyncPeriod": "100ms" },
     });
     let file = state("kube-proxy/config.json");
-    pki::write(&file, &config.to_string())?;
+    write(&file, &config.to_string())?;
     Ok(Launch {
         program: binaries.program("kube-proxy"),
         arguments: vec![format!("--config={}", file.display()), "--v=1".to_owned()],

@@ -5,8 +5,10 @@ use serde_json::json;
 
 use super::{Launch, Ready, containerd};
 use crate::binaries::Binaries;
-use crate::layout::{CGROUP, CLUSTER_DOMAIN, NODE_ADDRESS, NODE_NAME, ca_certificate, state};
-use crate::{kubeconfig, pki};
+use crate::kubeconfig;
+use crate::layout::{
+    CGROUP, CLUSTER_DOMAIN, NODE_ADDRESS, NODE_NAME, ca_certificate, state, write,
+};
 
 const HEALTH_PORT: u16 = 10248;
 
@@ -53,7 +55,7 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
         "eventRecordQPS": 0,
     });
     let file = state("kubelet/config.json");
-    pki::write(&file, &config.to_string())?;
+    write(&file, &config.to_string())?;
     Ok(Launch {
         program: binaries.program("kubelet"),
         arguments: vec![

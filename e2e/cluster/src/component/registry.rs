@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Launch, Ready};
 use crate::command::call;
-use crate::layout::{NODE_ADDRESS, state};
-use crate::pki::{self, Identity};
+use crate::layout::{NODE_ADDRESS, state, write};
+use crate::pki::Identity;
 use crate::registry::{PASSWORD, Registry, USER};
 
 pub(super) fn launch(registry: Registry) -> Result<Launch> {
@@ -28,13 +28,13 @@ pub(super) fn launch(registry: Registry) -> Result<Launch> {
     });
     if registry == Registry::Private {
         let passwords = home.join("htpasswd");
-        pki::write(&passwords, &password_line()?)?;
+        write(&passwords, &password_line()?)?;
         let identity = Identity::of(registry.host());
         config["http"]["tls"] = json!({ "certificate": identity.certificate, "key": identity.key });
         config["auth"] = json!({ "htpasswd": { "realm": "test", "path": passwords } });
     }
     let file = home.join("config.json");
-    pki::write(&file, &Value::to_string(&config))?;
+    write(&file, &Value::to_string(&config))?;
     Ok(Launch {
         program: PathBuf::from("docker-registry"),
         arguments: vec!["serve".to_owned(), file.display().to_string()],
