@@ -38,7 +38,7 @@ pub enum Missing {
 
 impl Binaries {
     /// Finds every program in the cache and builds what is not there.
-    pub fn obtain(missing: Missing) -> Result<Self> {
+    pub(crate) fn obtain(missing: Missing) -> Result<Self> {
         let cache = cache_directory()?;
         let go = call("go", &["env", "GOVERSION", "GOOS", "GOARCH"])?;
         let directory = |part: Part| cache.join(key(part, &go));
@@ -53,14 +53,7 @@ impl Binaries {
                 bail!("not in the cache {}: {:?}", cache.display(), absent());
             }
             fs::create_dir_all(&cache)?;
-            let lock = File::create(cache.join("lock"))?;
-            if lock.try_lock().is_err() {
-                eprintln!(
-                    "another build is running in {}: waiting for it",
-                    cache.display()
-                );
-                lock.lock()?;
-            }
+            let _lock = lock(&cache)?;
             // The other build may have made what was absent.
             let parts = absent();
             for (number, part) in parts.iter().enumerate() {
@@ -76,7 +69,7 @@ impl Binaries {
     }
 
     /// Writes down which programs the node runs, for those who come later.
-    pub fn record(&self) -> Result<()> {
+    pub(crate) fn record(&self) -> Result<()> {
         fs::write(record(), serde_json::to_vec(&self.directories)?)?;
         Ok(())
     }
@@ -94,7 +87,7 @@ impl Binaries {
     /// # Panics
     /// If no part has such a program: names are written in this crate, not read.
     #[must_use]
-    pub fn program(&self, name: &str) -> PathBuf {
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
         let has = |part: &&Part| part.programs().iter().any(|program| program.name == name);
         let part = Part::ALL.iter().find(has).expect("a program of some part");
         self.directories[part.name()].join(name)
@@ -102,7 +95,7 @@ impl Binaries {
 
     /// kubectl with the administrator's access.
     #[must_use]
-    pub fn kubectl(&self) -> Command {
+    pub(crate) fn kubectl(&self) -> Command {
         let mut command = Command::new(self.program("kubectl"));
         command.env("KUBECONFIG", admin_kubeconfig());
         command

@@ -194,7 +194,13 @@ impl Ready {
             }
             Self::ApiServer => {
                 Self::Port(API_PORT).is_ready(binaries)
-                    && run(binaries.kubectl().args(["get", "--raw", "/readyz"])).is_ok()
+                    && run(binaries.kubectl().args([
+                        "get",
+                        "--raw",
+                        "/readyz",
+                        "--request-timeout=5s",
+                    ]))
+                    .is_ok()
             }
         }
     }

@@ -64,13 +64,13 @@ impl Entry {
 
 /// An OCI layout on disk that holds one image.
 #[derive(Debug)]
-pub struct Layout {
+pub(crate) struct Layout {
     directory: PathBuf,
 }
 
 impl Layout {
     /// Writes the image into an empty directory, made if need be.
-    pub fn write(directory: &Path, spec: &ImageSpec) -> Result<Self> {
+    pub(crate) fn write(directory: &Path, spec: &ImageSpec) -> Result<Self> {
         let layout = Self {
             directory: directory.to_owned(),
         };
@@ -105,19 +105,19 @@ impl Layout {
 
     /// The layout that was written there before.
     #[must_use]
-    pub fn existing(directory: &Path) -> Self {
+    pub(crate) fn existing(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
         }
     }
 
     #[must_use]
-    pub fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// The digest by which a registry will know the image.
-    pub fn digest(&self) -> Result<String> {
+    pub(crate) fn digest(&self) -> Result<String> {
         let index: Value = serde_json::from_slice(&fs::read(self.directory.join("index.json"))?)?;
         let digest = index["manifests"][0]["digest"].as_str();
         Ok(digest.context("the layout names no image")?.to_owned())
@@ -255,5 +255,44 @@ impl<W: Write> Write for Hashing<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(directory: &Path, spec: &ImageSpec) -> String {
+        let layout = Layout::write(directory, spec).unwrap();
+        let digest = layout.digest().unwrap();
+        assert!(layout.blob(&digest).exists());
+        fs::remove_dir_all(directory).unwrap();
+        digest
+    }
+
+    #[test]
+    fn an_image_has_one_digest_per_content() {
+        let directory = std::env::temp_dir().join(format!("image-{}", std::process::id()));
+        let file = |content: &str| Entry::File {
+            path: "etc/colour".to_owned(),
+            content: content.as_bytes().to_vec(),
+            mode: 0o644,
+        };
+        let blue = ImageSpec {
+            entries: vec![file("blue")],
+            ..ImageSpec::default()
+        };
+        let green = ImageSpec {
+            entries: vec![file("green")],
+            ..ImageSpec::default()
+        };
+        let several = ["amd64", "arm64"].map(str::to_owned).to_vec();
+        let index = ImageSpec {
+            architectures: several,
+            ..blue.clone()
+        };
+        assert_eq!(digest(&directory, &blue), digest(&directory, &blue));
+        assert_ne!(digest(&directory, &blue), digest(&directory, &green));
+        assert_ne!(digest(&directory, &blue), digest(&directory, &index));
     }
 }

@@ -15,19 +15,19 @@ use anyhow::{Context, Result};
 pub const STATE: &str = "/var/lib/function-runner-cluster";
 
 /// The control group that holds every process of the node, below each hierarchy's root.
-pub const CGROUP: &str = "function-runner-cluster";
+pub(crate) const CGROUP: &str = "function-runner-cluster";
 
-pub const NODE_NAME: &str = "test-node";
+pub(crate) const NODE_NAME: &str = "test-node";
 
 /// Addresses come from the ranges for benchmarks (RFC 2544), which no real network near a
 /// developer uses; private ranges would collide with theirs.
-pub const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
-pub const POD_RANGE: &str = "198.18.0.0/17";
-pub const SERVICE_RANGE: &str = "198.18.128.0/17";
+pub(crate) const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
+pub(crate) const POD_RANGE: &str = "198.18.0.0/17";
+pub(crate) const SERVICE_RANGE: &str = "198.18.128.0/17";
 /// The first address of the service range: where the API server gives itself a service.
-pub const API_SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 128, 1);
-pub const API_PORT: u16 = 6443;
-pub const CLUSTER_DOMAIN: &str = "cluster.local";
+pub(crate) const API_SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 128, 1);
+pub(crate) const API_PORT: u16 = 6443;
+pub(crate) const CLUSTER_DOMAIN: &str = "cluster.local";
 
 /// A file or directory of the node's state.
 #[must_use]
@@ -37,7 +37,7 @@ pub fn state(path: &str) -> PathBuf {
 
 /// What a component prints.
 #[must_use]
-pub fn log_file(component: &str) -> PathBuf {
+pub(crate) fn log_file(component: &str) -> PathBuf {
     state("logs").join(format!("{component}.log"))
 }
 
@@ -49,7 +49,7 @@ pub fn admin_kubeconfig() -> PathBuf {
 
 /// Holds the test authority's certificate and nothing else, as some clients want it.
 #[must_use]
-pub fn authority_directory() -> PathBuf {
+pub(crate) fn authority_directory() -> PathBuf {
     state("authority")
 }
 

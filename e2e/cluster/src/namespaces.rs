@@ -10,7 +10,7 @@
 //! /var/lib, /var/log           directories of the state (kubelet, containerd, CNI, pod logs)
 //! /run                         a tmpfs
 //! /etc/hosts, resolv.conf      registries by name; the cluster's DNS
-//! five files of /proc/sys      what the kubelet wants to read there, so it does not set it
+//! six files of /proc/sys       what the kubelet wants to read there, so it does not set it
 //! ```
 
 use std::fs;
@@ -23,7 +23,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cgroup;
 use crate::command::call;
-use crate::layout::{NODE_ADDRESS, STATE, state};
+use crate::layout::{NODE_ADDRESS, STATE, log_file, state};
 use crate::process::{self, Process, wait_until};
 use crate::registry::Registry;
 
@@ -41,7 +41,7 @@ const KUBELET_SYSCTLS: [(&str, &str); 6] = [
 ];
 
 /// Makes the namespaces, empty: [`furnish`] fills them from within.
-pub fn create() -> Result<()> {
+pub(crate) fn create() -> Result<()> {
     let arguments = [
         "--net",
         "--mount",
@@ -58,10 +58,8 @@ pub fn create() -> Result<()> {
     );
     wait_until(Duration::from_secs(5), "the node's namespaces", || {
         if !holder.is_alive() {
-            bail!(
-                "could not make namespaces; see {}",
-                state("logs/holder.log").display()
-            );
+            let said = fs::read_to_string(log_file(HOLDER)).unwrap_or_default();
+            bail!("could not make namespaces: {}", said.trim());
         }
         let pid = u32::try_from(holder.pid())?;
         Ok(namespace(pid, "net")? != host.0 && namespace(pid, "mnt")? != host.1)
@@ -70,7 +68,7 @@ pub fn create() -> Result<()> {
 
 /// The holder, if the node's namespaces exist.
 #[must_use]
-pub fn holder() -> Option<Process> {
+pub(crate) fn holder() -> Option<Process> {
     Process::recorded(HOLDER).filter(Process::is_alive)
 }
 
@@ -87,7 +85,7 @@ pub fn inside() -> bool {
 }
 
 /// A command that will run `program` inside, as a member of the node: it ends with the node.
-pub fn enter(program: &Path) -> Result<Command> {
+pub(crate) fn enter(program: &Path) -> Result<Command> {
     let holder = holder().context("no cluster is up: run `make cluster`")?;
     let mut command = cgroup::member("nsenter")?;
     command.args(["--target", &holder.pid().to_string(), "--net", "--mount"]);
@@ -99,7 +97,7 @@ pub fn enter(program: &Path) -> Result<Command> {
 }
 
 /// Fills the namespaces: mounts first, then the network. Runs inside.
-pub fn furnish() -> Result<()> {
+pub(crate) fn furnish() -> Result<()> {
     mounts().context("could not set up the node's mounts")?;
     network().context("could not set up the node's network")
 }
@@ -124,7 +122,7 @@ fn mounts() -> Result<()> {
     )?;
     bind(&log, Path::new("/var/log"))?;
     bind(&etc.join("hosts"), Path::new("/etc/hosts"))?;
-    let resolver = fs::canonicalize("/etc/resolv.conf")?;
+    let resolver = fs::canonicalize("/etc/resolv.conf").context("no /etc/resolv.conf")?;
     call("mount", &["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"])?;
     // Where systemd-resolved rules, the file is a link into /run.
     if resolver.starts_with("/run") {

@@ -41,7 +41,7 @@ impl Process {
     }
 
     /// The recorded process of that name, running or not.
-    pub fn recorded(name: &str) -> Option<Self> {
+    pub(crate) fn recorded(name: &str) -> Option<Self> {
         let text = fs::read_to_string(record(name)).ok()?;
         let mut words = text.split_whitespace();
         Some(Self {
@@ -104,7 +104,7 @@ impl Process {
 
 /// Starts a program in a session and in the node's control group, its output appended to its log,
 /// and records it under `name`. It stays in the caller's namespaces.
-pub fn start(name: &str, program: &Path, arguments: &[String]) -> Result<Process> {
+pub(crate) fn start(name: &str, program: &Path, arguments: &[String]) -> Result<Process> {
     let log = log_file(name);
     fs::create_dir_all(log.parent().context("log directory")?)?;
     let log = OpenOptions::new().create(true).append(true).open(log)?;

@@ -52,7 +52,7 @@ impl Registry {
     }
 
     #[must_use]
-    pub fn url(self) -> String {
+    pub(crate) fn url(self) -> String {
         let scheme = if self.authority().is_some() {
             "https"
         } else {

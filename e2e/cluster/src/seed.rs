@@ -23,7 +23,7 @@ const LAYOUT: &str = "oci-1";
 
 /// The sandbox image: it only has to stay.
 #[must_use]
-pub fn pause_reference() -> String {
+pub(crate) fn pause_reference() -> String {
     format!("{}/pause:test", Registry::Open.address())
 }
 
@@ -58,7 +58,7 @@ fn functions() -> Vec<(&'static str, &'static str)> {
 }
 
 /// Uploads every image to the open registry. The registry is up; nothing else need be.
-pub fn push(binaries: &Binaries) -> Result<()> {
+pub(crate) fn push(binaries: &Binaries) -> Result<()> {
     let mut images = vec![
         ("pause".to_owned(), "test", state("images/pause"), pause()),
         (

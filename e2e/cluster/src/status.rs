@@ -10,7 +10,7 @@ use crate::namespaces;
 
 /// Whether `up` once succeeded and everything it started still runs.
 #[must_use]
-pub fn is_up() -> bool {
+pub(crate) fn is_up() -> bool {
     state("ready").exists()
         && namespaces::holder().is_some()
         && Component::ALL

@@ -32,7 +32,7 @@ pub(super) fn launch() -> Result<Launch> {
 fn config() -> String {
     format!(
         r#"version = 2
-# Snapshotters that this node does not use, and that complain when their devices are missing.
+# Snapshotters that complain when their devices are missing, and one that makes /opt/containerd.
 disabled_plugins = [
   "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
   "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs",
