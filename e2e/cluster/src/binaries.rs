@@ -50,7 +50,8 @@ impl Binaries {
         };
         if !absent().is_empty() {
             if missing == Missing::Refuse {
-                bail!("not in the cache {}: {:?}", cache.display(), absent());
+                let names: Vec<&str> = absent().into_iter().map(Part::name).collect();
+                bail!("the cache {} lacks {}", cache.display(), names.join(", "));
             }
             fs::create_dir_all(&cache)?;
             let _lock = lock(&cache)?;
