@@ -41,17 +41,22 @@ impl Breakable {
 
     /// Makes DNS keep its answers for 30 seconds, "no such name" among them, as real clusters do.
     pub fn slow_dns(&self) -> Result<Outage<'_>> {
-        coredns::keep_answers(true)?;
-        kill(Component::CoreDns)?;
-        // Repaired by another restart, even if this one fails.
         let outage = Outage {
             node: self,
             component: Component::CoreDns,
             repair: Repair::FreshDns,
         };
-        Component::CoreDns.start(&self.binaries)?;
-        Component::CoreDns.wait_ready(&self.binaries)?;
+        coredns::keep_answers(true)?;
+        self.restart(Component::CoreDns)?;
         Ok(outage)
+    }
+
+    fn restart(&self, component: Component) -> Result<()> {
+        if component.running().is_ok() {
+            kill(component)?;
+        }
+        component.start(&self.binaries)?;
+        component.wait_ready(&self.binaries)
     }
 }
 
@@ -86,16 +91,17 @@ impl Outage<'_> {
 
     fn repair(&mut self) -> Result<()> {
         match mem::replace(&mut self.repair, Repair::Done) {
-            Repair::Start => drop(self.component.start(&self.node.binaries)?),
-            Repair::Resume => self.component.running()?.resume()?,
+            Repair::Start => self.node.restart(self.component),
+            Repair::Resume => {
+                self.component.running()?.resume()?;
+                self.component.wait_ready(&self.node.binaries)
+            }
             Repair::FreshDns => {
                 coredns::keep_answers(false)?;
-                kill(self.component)?;
-                self.component.start(&self.node.binaries)?;
+                self.node.restart(self.component)
             }
-            Repair::Done => return Ok(()),
+            Repair::Done => Ok(()),
         }
-        self.component.wait_ready(&self.node.binaries)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::future::Future;
+use std::io;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ const FRAME: Duration = Duration::from_secs(30);
 /// # Panics
 /// If the test fails, after printing what the cluster has to say about it.
 pub fn scenario(test: impl AsyncFnOnce(&Scope) -> Result<()>) {
-    let _others = whole_cluster().and_then(|file| Ok(file.lock_shared().map(|()| file)?));
+    let _others = lock_cluster(File::lock_shared);
     run(async |scope| test(scope).await);
 }
 
@@ -34,17 +35,19 @@ pub fn scenario(test: impl AsyncFnOnce(&Scope) -> Result<()>) {
 /// # Panics
 /// As [`scenario`].
 pub fn outage_scenario(test: impl AsyncFnOnce(&Scope, &Breakable) -> Result<()>) {
-    let _alone = whole_cluster().and_then(|file| Ok(file.lock().map(|()| file)?));
+    let _alone = lock_cluster(File::lock);
     run(async |scope| test(scope, &Breakable::attach()?).await);
 }
 
 /// Locked shared by those who use the cluster and alone by those who break it, across processes.
-fn whole_cluster() -> Result<File> {
+fn lock_cluster(lock: impl FnOnce(&File) -> io::Result<()>) -> File {
     assert!(
         namespaces::inside(),
         "this test belongs inside the node: run `make e2e`, or `cluster exec -- cargo test -p e2e`"
     );
-    File::create(state("scenario.lock")).context("could not open the scenarios' lock")
+    let file = File::create(state("scenario.lock")).expect("the scenarios' lock can be opened");
+    lock(&file).expect("the scenarios' lock can be taken");
+    file
 }
 
 fn run(test: impl AsyncFnOnce(&Scope) -> Result<()>) {
