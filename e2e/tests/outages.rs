@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use cluster::component::Component;
 use cluster::image::{Entry, ImageSpec};
+use cluster::process::Process;
 use cluster::registry::Registry;
 use cluster::seed::BUSYBOX;
 use e2e::{Scope, outage_scenario, pod, scenario};
@@ -25,24 +26,26 @@ async fn list_pods(scope: &Scope) -> Result<()> {
 #[test]
 fn a_stopped_api_server_refuses_and_a_pod_outlives_it() {
     outage_scenario(async |scope, node| {
-        scope.create_pod("steady", pod::shell("sleep 600")).await?;
-        let before = scope
-            .pod_becomes("steady", "running", pod::is_running)
-            .await?;
+        let steady = run_steady(scope, "steady").await?;
         let outage = node.stop(Component::ApiServer)?;
         let refused = list_pods(scope).await;
         ensure!(format!("{:#}", refused.unwrap_err()).contains("refused"));
         outage.end()?;
         list_pods(scope).await?;
-        let after = scope
-            .pod_becomes("steady", "running", pod::is_running)
-            .await?;
-        ensure!(
-            restarts(&before) == restarts(&after),
-            "the pod did not outlive the outage"
-        );
+        ensure!(steady.is_alive(), "the pod died");
         Ok(())
     });
+}
+
+/// Starts a pod that stays, and finds its process.
+async fn run_steady(scope: &Scope, name: &str) -> Result<Process> {
+    scope.create_pod(name, pod::shell("exec sleep 600")).await?;
+    let pod = scope.pod_becomes(name, "running", pod::is_running).await?;
+    let processes = pod::processes(&pod, "main")?;
+    processes
+        .into_iter()
+        .next()
+        .context("the pod has no process")
 }
 
 #[test]
@@ -80,16 +83,10 @@ fn a_stopped_registry_fails_pulls_until_it_is_back() {
 #[test]
 fn a_restarted_containerd_keeps_its_pods_and_starts_new_ones() {
     outage_scenario(async |scope, node| {
-        scope.create_pod("old", pod::shell("sleep 600")).await?;
-        let before = scope.pod_becomes("old", "running", pod::is_running).await?;
-        let processes = pod::processes(&before, "main")?;
+        let old = run_steady(scope, "old").await?;
         node.stop(Component::Containerd)?.end()?;
-        scope.create_pod("new", pod::shell("sleep 600")).await?;
-        scope.pod_becomes("new", "running", pod::is_running).await?;
-        ensure!(
-            processes.iter().all(cluster::process::Process::is_alive),
-            "the old pod died"
-        );
+        let new = run_steady(scope, "new").await?;
+        ensure!(old.is_alive() && new.is_alive(), "a pod died");
         Ok(())
     });
 }
@@ -150,10 +147,6 @@ fn a_pod_whose_process_is_killed_is_started_again() {
             .await?;
         Ok(())
     });
-}
-
-fn restarts(pod: &Pod) -> i32 {
-    pod.status.as_ref().map_or(0, restarted)
 }
 
 fn restarted(status: &PodStatus) -> i32 {

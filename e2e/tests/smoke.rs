@@ -10,7 +10,7 @@ use e2e::{Scope, audited_requests, pod, report, scenario};
 use k8s_openapi::api::core::v1::{Namespace, Pod, Secret, Service};
 use kube::Api;
 use kube::api::ListParams;
-use kube::runtime::wait::{await_condition, conditions};
+use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -173,7 +173,9 @@ fn a_test_that_panics_leaves_no_namespace_and_shows_its_pods_log() {
     assert!(report.contains("== log of kubelet\n"), "{report}");
     scenario(async |scope| {
         let namespaces: Api<Namespace> = Api::all(scope.client());
-        let gone = await_condition(namespaces, &namespace, conditions::is_deleted(""));
+        let gone = await_condition(namespaces, &namespace, |found: Option<&Namespace>| {
+            found.is_none()
+        });
         tokio::time::timeout(Duration::from_secs(60), gone).await??;
         Ok(())
     });

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::command::call;
 use crate::layout::{admin_kubeconfig, state};
+use crate::namespaces;
 use crate::parts::Part;
 
 /// Build settings that change what comes out; they are part of the hash.
@@ -40,6 +41,7 @@ impl Binaries {
     /// Finds every program in the cache and builds what is not there.
     pub(crate) fn obtain(missing: Missing) -> Result<Self> {
         let cache = cache_directory()?;
+        namespaces::require_visible(&cache)?;
         let go = call("go", &["env", "GOVERSION", "GOOS", "GOARCH"])?;
         let directory = |part: Part| cache.join(key(part, &go));
         let absent = || -> Vec<Part> {

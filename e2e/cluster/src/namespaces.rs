@@ -96,6 +96,20 @@ pub(crate) fn enter(program: &Path) -> Result<Command> {
     Ok(command)
 }
 
+/// Refuses a path that the node's own directories would hide from those inside.
+pub(crate) fn require_visible(path: &Path) -> Result<()> {
+    match ["/run", "/var/lib", "/var/log"]
+        .iter()
+        .find(|hidden| path.starts_with(hidden))
+    {
+        Some(hidden) => bail!(
+            "{} must not be below {hidden}: inside the node that is another directory",
+            path.display()
+        ),
+        None => Ok(()),
+    }
+}
+
 /// Fills the namespaces: mounts first, then the network. Runs inside.
 pub(crate) fn furnish() -> Result<()> {
     mounts().context("could not set up the node's mounts")?;

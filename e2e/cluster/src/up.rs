@@ -32,6 +32,7 @@ pub const INSIDE: &str = "start-inside";
 
 /// Brings the node up, or finds it up; then says how to use it.
 pub fn up(missing: Missing) -> Result<()> {
+    namespaces::require_visible(&std::env::current_exe()?)?;
     prerequisites::ensure(missing)?;
     let binaries = Binaries::obtain(missing)?;
     let _lock = Lock::take()?;

@@ -164,6 +164,15 @@ fn everything_that_is_missing_is_said_at_once() -> Result<()> {
 }
 
 #[test]
+fn a_cache_that_the_node_could_not_see_is_refused() -> Result<()> {
+    let cache = "/var/lib/somewhere";
+    let output = command(UP).env("FUNCTION_RUNNER_CACHE", cache).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(!output.status.success() && said.contains(cache), "{said}");
+    Ok(())
+}
+
+#[test]
 fn without_root_nothing_is_tried() -> Result<()> {
     // A copy, where nobody may read it.
     let directory = std::env::temp_dir().join(format!("without-root-{}", std::process::id()));
