@@ -1,6 +1,6 @@
 //! The function runner. Follow a request: `app` wires the parts, `service`
 //! receives the call, [`chain`] asks one runtime after the other, [`exec`] runs
-//! local executables. `args` and [`config`] turn the command line into one
+//! local executables; [`pod`] is what will run them in pods. `args` and [`config`] turn the command line into one
 //! validated value; `cli` is what people use by hand.
 
 mod app;
@@ -11,6 +11,7 @@ pub mod config;
 pub mod exec;
 mod images;
 mod logging;
+pub mod pod;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -1,0 +1,3 @@
+//! Effects on the cluster: what function pods need there.
+
+pub mod pull_secret;
