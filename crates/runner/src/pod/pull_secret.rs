@@ -62,11 +62,20 @@ pub enum PullSecretError {
     )]
     OtherType { name: String, kind: String },
     #[error("cannot get the pull secret {name}")]
-    Get { name: String, source: kube::Error },
+    Get {
+        name: String,
+        source: Box<kube::Error>,
+    },
     #[error("cannot create the pull secret {name}")]
-    Create { name: String, source: kube::Error },
+    Create {
+        name: String,
+        source: Box<kube::Error>,
+    },
     #[error("cannot update the pull secret {name}")]
-    Update { name: String, source: kube::Error },
+    Update {
+        name: String,
+        source: Box<kube::Error>,
+    },
     #[error("the pull secret {name} was not in place before the caller's deadline")]
     Deadline { name: String },
 }
@@ -132,7 +141,7 @@ impl PullSecret {
         let secret = self.api.get_opt(&self.name).await;
         secret.map_err(|source| PullSecretError::Get {
             name: self.name.clone(),
-            source,
+            source: Box::new(source),
         })
     }
 
@@ -150,7 +159,7 @@ impl PullSecret {
             Ok(_) => Ok(Kept::Created),
             Err(source) => Err(PullSecretError::Create {
                 name: self.name.clone(),
-                source,
+                source: Box::new(source),
             }),
         }
     }
@@ -161,7 +170,7 @@ impl PullSecret {
             Ok(_) => Ok(Kept::Updated),
             Err(source) => Err(PullSecretError::Update {
                 name: self.name.clone(),
-                source,
+                source: Box::new(source),
             }),
         }
     }
@@ -172,7 +181,7 @@ impl PullSecretError {
     fn is_race(&self) -> bool {
         match self {
             Self::Create { source, .. } | Self::Update { source, .. } => {
-                matches!(source, kube::Error::Api(status) if matches!(status.code, 404 | 409))
+                matches!(&**source, kube::Error::Api(status) if matches!(status.code, 404 | 409))
             }
             _ => false,
         }
