@@ -16,11 +16,14 @@
 //! ```
 
 mod audit;
+pub mod inspection;
 mod outage;
 pub mod pod;
+pub mod real_registry;
 mod report;
 mod scenario;
 mod scope;
+pub mod token_server;
 
 pub use audit::audited_requests;
 pub use outage::{Breakable, Outage};

@@ -85,14 +85,14 @@ impl Connector {
         let (file, custom) = tls::custom(directory).await?;
         match link(Some(&custom)).await {
             Ok(opened) => Ok(Connection::new(opened, TlsPath::Custom(file))),
-            Err(ConnectError::Tls(failure)) if failure.is_about_trust() => {
+            Err(ConnectError::Tls(first)) if first.is_about_trust() => {
                 match link(Some(&self.system)).await {
                     Ok(opened) => {
                         let path = TlsPath::SystemAfterCustom(file);
                         Ok(Connection::new(opened, path))
                     }
-                    Err(ConnectError::Tls(failure)) => {
-                        Err(ConnectError::Tls(failure.after_custom(file)))
+                    Err(ConnectError::Tls(second)) => {
+                        Err(ConnectError::Tls(first.or_else(second, file)))
                     }
                     Err(error) => Err(error),
                 }

@@ -64,13 +64,13 @@ impl Entry {
 
 /// An OCI layout on disk that holds one image.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub struct Layout {
     directory: PathBuf,
 }
 
 impl Layout {
     /// Writes the image into an empty directory, made if need be.
-    pub(crate) fn write(directory: &Path, spec: &ImageSpec) -> Result<Self> {
+    pub fn write(directory: &Path, spec: &ImageSpec) -> Result<Self> {
         let layout = Self {
             directory: directory.to_owned(),
         };
@@ -112,7 +112,7 @@ impl Layout {
     }
 
     #[must_use]
-    pub(crate) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 

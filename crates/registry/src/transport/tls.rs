@@ -70,10 +70,16 @@ impl TlsFailure {
         Self { kind, custom: None }
     }
 
-    pub(super) fn after_custom(self, file: PathBuf) -> Self {
+    /// What to tell when the authority in `file` did not help and the system's
+    /// roots did not either: whoever knew the authority knows more.
+    pub(super) fn or_else(self, system: Self, file: PathBuf) -> Self {
+        let kind = match self.kind {
+            Kind::UnknownAuthority => system.kind,
+            kind => kind,
+        };
         Self {
+            kind,
             custom: Some(file),
-            ..self
         }
     }
 
