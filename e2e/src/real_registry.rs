@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub const USER: &str = "test-user";
 pub const PASSWORD: &str = "test-password";
 
+/// A name in every certificate that leads here only through a proxy.
+pub const ELSEWHERE: &str = "registry.example.com";
+
 /// Images on disk that registries serve.
 #[derive(Debug)]
 pub struct Images(TempDir);
@@ -211,7 +214,8 @@ impl Certificates {
         let certificate = authority.self_signed(&key)?.pem();
         fs::write(files.path().join("ca/ca.crt"), certificate)?;
         let issuer = Issuer::new(authority, key);
-        let server = CertificateParams::new(vec!["127.0.0.1".to_owned()])?;
+        let names = ["127.0.0.1", ELSEWHERE].map(str::to_owned);
+        let server = CertificateParams::new(names)?;
         let key = KeyPair::generate()?;
         let certificate = server.signed_by(&key, &issuer)?.pem();
         fs::write(files.path().join("server.crt"), certificate)?;

@@ -1,8 +1,12 @@
 //! Whom a registry's certificate has to convince, and in which order.
 
-use anyhow::{Result, ensure};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
 use e2e::inspection::Inspect;
-use e2e::real_registry::{Certificates, Guard, Images, PASSWORD, RealRegistry, USER};
+use e2e::real_registry::{Certificates, ELSEWHERE, Guard, Images, PASSWORD, RealRegistry, USER};
 use serde_json::json;
 
 /// A registry behind TLS, and an inspection with the right password.
@@ -129,5 +133,53 @@ fn a_certificate_for_another_name_is_told() -> Result<()> {
             .contains("its certificate is for another name"),
         "{inspected:?}"
     );
+    Ok(())
+}
+
+/// Lets one connection through to `target`; tells how it was asked.
+fn tunnel(proxy: &TcpListener, target: &str) -> Result<String> {
+    let (mut client, _) = proxy.accept()?;
+    let mut reader = BufReader::new(client.try_clone()?);
+    let mut head = String::new();
+    while reader.read_line(&mut head)? > 2 {}
+    let mut server = TcpStream::connect(target)?;
+    client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
+    let (mut answers, mut back) = (server.try_clone()?, client.try_clone()?);
+    let answering = thread::spawn(move || {
+        let _ = io::copy(&mut answers, &mut back);
+        back.shutdown(Shutdown::Both)
+    });
+    let _ = io::copy(&mut reader, &mut server);
+    let _ = server.shutdown(Shutdown::Both);
+    let _ = answering.join();
+    Ok(head)
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_used_and_sees_no_secrets() -> Result<()> {
+    let certificates = Certificates::new()?;
+    let (registry, _inspect) = scene(&certificates)?;
+    let proxy = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://me:pass@{}", proxy.local_addr()?);
+    let target = registry.host();
+    let asked = thread::spawn(move || tunnel(&proxy, &target));
+    let entry = json!({ "username": USER, "password": PASSWORD });
+    let inspect =
+        Inspect::new(&format!("{ELSEWHERE}/fn:v1"))?.private(&json!({ ELSEWHERE: entry }))?;
+    let inspect = inspect.env("HTTPS_PROXY", url).env("NO_PROXY", "");
+    inspect
+        .trusting(&certificates.authority())
+        .run()?
+        .succeeded()?;
+    let asked = asked.join().ok().context("the proxy panicked")??;
+    ensure!(
+        asked.starts_with(&format!("CONNECT {ELSEWHERE}:443 HTTP/1.1\r\n")),
+        "{asked}"
+    );
+    ensure!(
+        asked.contains("Proxy-Authorization: Basic bWU6cGFzcw=="),
+        "{asked}"
+    );
+    ensure!(!asked.contains("\nAuthorization"), "{asked}");
     Ok(())
 }

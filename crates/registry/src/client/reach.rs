@@ -70,6 +70,8 @@ impl Session<'_> {
             && speaks_plain_http_maybe(error, chosen.port != plain.port)
             && self.client.connector.plain().allows(&plain)
         {
+            self.report
+                .amend("no TLS there, and plain HTTP is allowed for this host".to_owned());
             connected = self.connect(&plain).await;
             chosen = plain;
         }

@@ -42,6 +42,13 @@ impl Report {
         exchange.outcome = outcome;
         exchange.took = took;
     }
+
+    /// Tells the last outcome in other words, now that more is known.
+    pub(super) fn amend(&mut self, outcome: String) {
+        if let Some(last) = self.exchanges.last_mut() {
+            last.outcome = outcome;
+        }
+    }
 }
 
 impl fmt::Display for TlsPath {

@@ -56,7 +56,11 @@ impl TlsFailure {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         let kind = match inner {
             Some(Error::InvalidCertificate(why)) => match why {
-                CertificateError::UnknownIssuer => Kind::UnknownAuthority,
+                // Another authority of the same name, such as its successor, signs
+                // with another key.
+                CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                    Kind::UnknownAuthority
+                }
                 CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                     Kind::Expired
                 }

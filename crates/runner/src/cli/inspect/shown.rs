@@ -119,8 +119,6 @@ impl fmt::Display for Inspection {
         )?;
         line("TLS:", self.tls.as_deref().unwrap_or("no connection"))?;
         writeln!(f, "Requests:")?;
-        let widest = self.requests.iter().map(|request| request.url.len()).max();
-        let widest = widest.unwrap_or(0);
         for request in &self.requests {
             let Request {
                 action,
@@ -128,10 +126,7 @@ impl fmt::Display for Inspection {
                 outcome,
                 milliseconds,
             } = request;
-            writeln!(
-                f,
-                "  {milliseconds:>6} ms  {action:<7} {url:<widest$}  {outcome}"
-            )?;
+            writeln!(f, "  {milliseconds:>6} ms  {action:<7} {url}: {outcome}")?;
         }
         Ok(())
     }
