@@ -54,3 +54,31 @@ fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)
 .PHONY: deny
 deny: ## Check dependencies for advisories and licences (needs cargo-deny and its database)
 	cargo deny check
+
+# A real Kubernetes node: docs/testing.md. It needs root.
+CLUSTER = cargo run --quiet --package cluster --
+
+.PHONY: cluster
+cluster: ## Bring up a real Kubernetes node, and say how to use it
+	$(CLUSTER) up
+
+.PHONY: cluster-status
+cluster-status: ## Show what runs of it
+	$(CLUSTER) status
+
+.PHONY: cluster-down
+cluster-down: ## Remove every trace of it
+	$(CLUSTER) down
+
+.PHONY: cluster-clean
+cluster-clean: ## The same, and remove the programs that were built for it
+	$(CLUSTER) clean
+
+# Built outside and run inside a fresh node; then the node's own coming and going.
+.PHONY: e2e
+e2e: ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
+	cargo test --locked --package e2e --package cluster --no-run
+	$(CLUSTER) down
+	$(CLUSTER) up
+	$(CLUSTER) exec -- cargo test --offline --locked --package e2e
+	cargo test --locked --package cluster
