@@ -148,7 +148,7 @@ fn a_real_function_of_a_scratch_image_is_served_by_a_copied_wrapper() {
         let answer = evaluate(channel, request).await?;
         let text = String::from_utf8_lossy(&answer.resource_list).into_owned();
         ensure!(
-            text.contains("namespace: shop\n") && !text.contains("old"),
+            text.contains("    name: settings\n    namespace: shop\n"),
             "{text}"
         );
         Ok(())
