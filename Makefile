@@ -1,24 +1,87 @@
-# Tests on a real Kubernetes node (docs/testing.md). They need root.
+# Two commands to begin with: `make run` and `make test`. `make help` lists all.
+
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+RUN_FLAGS = --disable-runtimes=pod --functions=target/debug --config=examples/config.yaml
+
+.PHONY: help
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+.PHONY: run
+run: example ## Start the runner here, without a cluster, with an example function
+	@echo 'In another shell: target/debug/function-runner eval --image example.com/count-resources:v1 examples/package'
+	target/debug/function-runner $(RUN_FLAGS)
+
+.PHONY: demo
+demo: example ## Start the runner, evaluate a function on a package, show the result
+	examples/demo
+
+.PHONY: example
+example:
+	cargo build --quiet --package runner --package count-resources
+
+.PHONY: build
+build: build-wrapper ## Build the release binaries: target/release/{function-runner,wrapper-server}
+	cargo build --release --locked --package runner
+
+.PHONY: build-wrapper
+build-wrapper:
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile wrapper --locked --target $(HOST) --package wrapper-server
+	install -D target/$(HOST)/wrapper/wrapper-server target/release/wrapper-server
+
+.PHONY: test
+test: ## Run every test there is; says what it had to leave out
+	scripts/test-all
+
+.PHONY: quick
+quick: ## Run the quick tests, which need nothing but a compiler
+	cargo test
+
+.PHONY: lint
+lint: ## Check formatting and lints
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: check-wrapper
+check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
+	scripts/check-wrapper target/release/wrapper-server
+
+.PHONY: interop
+interop: ## Test against Porch's own client and the real grpc-health-probe (needs Go)
+	cargo test --locked --package interop
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)
+	fuzz/run
+
+.PHONY: deny
+deny: ## Check dependencies for advisories and licences (needs cargo-deny and its database)
+	cargo deny check
+
+# A real Kubernetes node: docs/testing.md. It needs root.
 CLUSTER = cargo run --quiet --package cluster --
 
-.PHONY: cluster cluster-down cluster-status cluster-clean e2e
-
-cluster:
+.PHONY: cluster
+cluster: ## Bring up a real Kubernetes node, and say how to use it
 	$(CLUSTER) up
 
-cluster-down:
-	$(CLUSTER) down
-
-cluster-status:
+.PHONY: cluster-status
+cluster-status: ## Show what runs of it
 	$(CLUSTER) status
 
-cluster-clean:
+.PHONY: cluster-down
+cluster-down: ## Remove every trace of it
+	$(CLUSTER) down
+
+.PHONY: cluster-clean
+cluster-clean: ## The same, and remove the programs that were built for it
 	$(CLUSTER) clean
 
-# The tests are built outside and run inside a fresh node; then the node's own coming and going.
-e2e:
-	cargo test --package e2e --package cluster --no-run
+# Built outside and run inside a fresh node; then the node's own coming and going.
+.PHONY: e2e
+e2e: build-wrapper ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
+	cargo test --locked --package e2e --package cluster --no-run
 	$(CLUSTER) down
 	$(CLUSTER) up
-	$(CLUSTER) exec -- cargo test --offline --package e2e
-	cargo test --package cluster
+	$(CLUSTER) exec -- cargo test --offline --locked --package e2e
+	cargo test --locked --package cluster

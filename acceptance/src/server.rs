@@ -131,9 +131,12 @@ impl Server {
             folder,
         };
         let line = server.wait_for_log("serving");
-        let port = line.split("address=[::]:").nth(1).expect("an address");
-        let port = port.split_whitespace().next().expect("a port");
-        server.port = port.trim_end_matches('"').parse().expect("a port");
+        // As text `address=[::]:PORT`, as JSON `"address":"[::]:PORT"`.
+        let port = line.split("[::]:").nth(1).expect("an address");
+        let end = port
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(port.len());
+        server.port = port[..end].parse().expect("a port");
         server
     }
 

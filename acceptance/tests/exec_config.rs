@@ -17,7 +17,10 @@ async fn a_changed_file_is_used_without_a_restart() {
     assert_eq!(status.code(), Code::NotFound);
     let added = format!("- function: echo\n  images: ['{}']\n", image("new"));
     server.replace_config(&(exec_config() + &added));
-    server.wait_for_log("20 images");
+    server.wait_for_log(&format!(
+        "{} images",
+        exec_config().matches("images:").count() + 1
+    ));
     assert_eq!(evaluate(channel, new).await.unwrap().resource_list, LIST);
 }
 

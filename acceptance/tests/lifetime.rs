@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use acceptance::{LIST, Server, call, evaluate, system};
-use tokio::task::JoinSet;
+use proto::EvaluateFunctionResponse;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_stream::StreamExt as _;
-use tonic::Code;
+use tonic::{Code, Status};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -118,18 +119,54 @@ async fn sigterm_under_load_loses_no_call_in_flight() {
     }
 }
 
+/// A call that hangs, and the processes that it consists of.
+struct Hanging {
+    call: JoinHandle<Result<EvaluateFunctionResponse, Status>>,
+    processes: Vec<(u32, String)>,
+}
+
+impl Hanging {
+    async fn on(server: &Server) -> Self {
+        let call = tokio::spawn(evaluate(server.connect().await, call("hangs", LIST)));
+        // The script and what it waits for.
+        system::wait_until("the call in flight", || {
+            match system::descendants(server.pid()).len() {
+                2.. => Ok(()),
+                few => Err(format!("{few} processes")),
+            }
+        });
+        Self {
+            call,
+            processes: system::descendants(server.pid()),
+        }
+    }
+
+    /// The caller has heard that it was cut off, and none of the processes is left.
+    async fn assert_cut_off(self) {
+        let status = self.call.await.unwrap().unwrap_err();
+        let lost = [
+            Code::Unavailable,
+            Code::Unknown,
+            Code::Internal,
+            Code::Cancelled,
+        ];
+        assert!(lost.contains(&status.code()), "{status:?}");
+        for (pid, name) in &self.processes {
+            system::wait_until(name, || {
+                // A number may have been taken over by somebody else meanwhile.
+                match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+                    Ok(stat) if stat.starts_with(name.as_str()) => Err("it still runs".into()),
+                    _ => Ok(()),
+                }
+            });
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_drain_is_bounded_and_ends_what_still_runs() {
     let mut server = Server::runner(&["--drain-timeout=1s"]);
-    let hanging = tokio::spawn(evaluate(server.connect().await, call("hangs", LIST)));
-    system::wait_until("the call in flight", || {
-        if system::descendants(server.pid()).is_empty() {
-            Err("no process".into())
-        } else {
-            Ok(())
-        }
-    });
-    let running = system::descendants(server.pid());
+    let hanging = Hanging::on(&server).await;
     server.terminate();
     let begin = Instant::now();
     assert_eq!(server.wait().code(), Some(0));
@@ -138,22 +175,13 @@ async fn the_drain_is_bounded_and_ends_what_still_runs() {
         "{:?}",
         begin.elapsed()
     );
-    assert!(hanging.await.unwrap().is_err());
-    assert_gone(&running);
+    hanging.assert_cut_off().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_it_at_once() {
     for mut server in [Server::runner(&[]), Server::wrapper("hangs")] {
-        let hanging = tokio::spawn(evaluate(server.connect().await, call("hangs", LIST)));
-        system::wait_until("the call in flight", || {
-            if system::descendants(server.pid()).is_empty() {
-                Err("no process".into())
-            } else {
-                Ok(())
-            }
-        });
-        let running = system::descendants(server.pid());
+        let hanging = Hanging::on(&server).await;
         server.terminate();
         server.wait_for_log("stopping");
         let begin = Instant::now();
@@ -164,24 +192,6 @@ async fn a_second_signal_ends_it_at_once() {
             "{:?}",
             begin.elapsed()
         );
-        let status = hanging.await.unwrap().unwrap_err();
-        assert!(matches!(
-            status.code(),
-            Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled
-        ));
-        assert_gone(&running);
-    }
-}
-
-/// None of these processes is there any more.
-fn assert_gone(processes: &[(u32, String)]) {
-    for (pid, name) in processes {
-        system::wait_until(name, || {
-            // A number may have been taken over by somebody else meanwhile.
-            match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-                Ok(stat) if stat.starts_with(name.as_str()) => Err("it still runs".into()),
-                _ => Ok(()),
-            }
-        });
+        hanging.assert_cut_off().await;
     }
 }

@@ -227,3 +227,33 @@ async fn neither_lists_nor_logs_nor_the_environment_get_out() {
         assert!(!server.log().contains(text), "the log shows {text:?}");
     }
 }
+
+#[tokio::test]
+async fn functions_see_a_minimal_environment_and_containers_their_own() {
+    let name = "shows-environment";
+    for (server, secret) in [
+        (Server::runner(&[]), "''"),
+        (Server::wrapper(name), "'a-secret-value'"),
+    ] {
+        let answer = evaluate(server.connect().await, call(name, LIST))
+            .await
+            .unwrap();
+        let list = String::from_utf8(answer.resource_list.to_vec()).unwrap();
+        assert!(list.contains(&format!("secret: {secret}\n")), "{list}");
+        // The three of every program, and the folder that `ls` has open.
+        assert!(list.ends_with("descriptors: 0, 1, 2, 3\n"), "{list}");
+    }
+}
+
+#[tokio::test]
+async fn logs_are_json_if_wanted() {
+    let server = Server::runner(&["--log-format=json"]);
+    evaluate(server.connect().await, call("echo", LIST))
+        .await
+        .unwrap();
+    let line: serde_json::Value = serde_json::from_str(&server.wait_for_log("evaluated")).unwrap();
+    assert_eq!(line["level"], "INFO");
+    assert_eq!(line["message"], "evaluated");
+    assert_eq!(line["image"], image("echo"));
+    assert_eq!(line["bytes_in"], LIST.len());
+}

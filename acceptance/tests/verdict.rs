@@ -41,7 +41,7 @@ fn parts(status: &Status) -> String {
         .into_iter()
         .collect();
     details.set_error_info(
-        &details.error_info().unwrap().reason.clone(),
+        details.error_info().unwrap().reason.clone(),
         "",
         HashMap::new(),
     );

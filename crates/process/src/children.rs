@@ -94,6 +94,12 @@ pub(crate) struct Started {
     pub(crate) exit: oneshot::Receiver<Exit>,
 }
 
+/// Takes on the duties of PID 1 from now on; otherwise they begin with the first
+/// program. Call it before anything else could have started children.
+pub fn adopt_orphans() {
+    LazyLock::force(&CHILDREN);
+}
+
 /// Starts a program in a process group of its own.
 pub(crate) fn start(command: &Command) -> io::Result<Started> {
     let children = *CHILDREN;

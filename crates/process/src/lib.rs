@@ -21,7 +21,7 @@ mod strays;
 mod sys;
 
 pub use capture::Log;
-pub use children::{Exit, end_all};
+pub use children::{Exit, adopt_orphans, end_all};
 pub use command::{Command, Environment};
 pub use run::{Completed, Limits, RunError, run};
 pub use sys::{close_on_exec_from, raise_descriptor_limit};

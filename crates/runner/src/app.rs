@@ -9,6 +9,7 @@ use crate::{chain::Chain, config::Config, exec::ExecRuntime, logging};
 /// Serves until told to stop.
 pub(crate) fn run(config: Config) -> anyhow::Result<()> {
     logging::init(config.log);
+    process::adopt_orphans();
     process::close_on_exec_from(3).context("cannot keep inherited descriptors from functions")?;
     process::raise_descriptor_limit().context("cannot raise the limit of open descriptors")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
