@@ -21,10 +21,13 @@ example:
 	cargo build --quiet --package runner --package count-resources
 
 .PHONY: build
-build: ## Build the release binaries: target/release/{function-runner,wrapper-server}
+build: build-wrapper ## Build the release binaries: target/release/{function-runner,wrapper-server}
 	cargo build --release --locked --package runner
+
+.PHONY: build-wrapper
+build-wrapper:
 	RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile wrapper --locked --target $(HOST) --package wrapper-server
-	install target/$(HOST)/wrapper/wrapper-server target/release/wrapper-server
+	install -D target/$(HOST)/wrapper/wrapper-server target/release/wrapper-server
 
 .PHONY: test
 test: ## Run every test there is; says what it had to leave out
@@ -40,7 +43,7 @@ lint: ## Check formatting and lints
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 .PHONY: check-wrapper
-check-wrapper: build ## Check what is promised of the wrapper's binary
+check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
 	scripts/check-wrapper target/release/wrapper-server
 
 .PHONY: interop
@@ -54,3 +57,31 @@ fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)
 .PHONY: deny
 deny: ## Check dependencies for advisories and licences (needs cargo-deny and its database)
 	cargo deny check
+
+# A real Kubernetes node: docs/testing.md. It needs root.
+CLUSTER = cargo run --quiet --package cluster --
+
+.PHONY: cluster
+cluster: ## Bring up a real Kubernetes node, and say how to use it
+	$(CLUSTER) up
+
+.PHONY: cluster-status
+cluster-status: ## Show what runs of it
+	$(CLUSTER) status
+
+.PHONY: cluster-down
+cluster-down: ## Remove every trace of it
+	$(CLUSTER) down
+
+.PHONY: cluster-clean
+cluster-clean: ## The same, and remove the programs that were built for it
+	$(CLUSTER) clean
+
+# Built outside and run inside a fresh node; then the node's own coming and going.
+.PHONY: e2e
+e2e: build-wrapper ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
+	cargo test --locked --package e2e --package cluster --no-run
+	$(CLUSTER) down
+	$(CLUSTER) up
+	$(CLUSTER) exec -- cargo test --offline --locked --package e2e
+	cargo test --locked --package cluster

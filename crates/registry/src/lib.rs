@@ -1,6 +1,37 @@
-//! Container images, without Kubernetes. So far: how they are named. Talking to
-//! registries (manifests, credentials, TLS) will live here, too.
+//! Container images, without Kubernetes: how they are named ([`Reference`]), and
+//! what registries know about them.
+//!
+//! ```text
+//! Metadata (one answer for many callers) ─► Client (one image's requests)
+//!     ─► auth: credentials · challenge: what a registry wants to see
+//!     ─► manifest, platform, digest: what its documents mean
+//!     ─► transport: connections, TLS, plain HTTP
+//! ```
 
+mod auth;
+mod challenge;
+mod client;
+mod digest;
+mod manifest;
+mod metadata;
+mod platform;
 mod reference;
+mod secret;
+mod transport;
+mod url;
 
+pub use auth::{CredentialsError, HelperError, Keychain, Origin};
+pub use client::{AuthenticateError, Client, Exchange, FetchError, Image, Report, Timeouts};
+pub use digest::{Digest, InvalidDigest};
+pub use manifest::InvalidDocument;
+pub use metadata::{Metadata, MetadataError, Source, Statistics};
+pub use platform::Platform;
 pub use reference::{InvalidReference, Reference};
+pub use transport::{ConnectError, TlsFailure, TlsPath, Transport, TrustError};
+pub use url::{Endpoint, Scheme};
+
+/// For the fuzz targets only.
+#[doc(hidden)]
+pub mod fuzz {
+    pub use crate::{challenge::choose, manifest::understand};
+}

@@ -26,6 +26,60 @@ const fn switch(name: &'static str, default: &'static str, help: &'static str) -
     }
 }
 
+pub(crate) const DEFAULT_IMAGE_PREFIX: Flag = value(
+    "default-image-prefix",
+    "PREFIX",
+    "ghcr.io/kptdev/krm-functions-catalog/",
+    "Prefix for function names without a slash, such as set-labels:v0.2.",
+);
+
+/// Also those of `inspect`, which looks at images as the server does.
+pub(crate) const REGISTRIES: Group = Group {
+    title: "Images and registries (pod runtime)",
+    flags: &[
+        value(
+            "image-metadata-ttl",
+            "DURATION",
+            "10m",
+            "How long a tag's digest is believed; 0 keeps it for the process's life.",
+        ),
+        value(
+            "insecure-registries",
+            "LIST",
+            "",
+            "Comma-separated hosts that may be spoken to in plain HTTP.",
+        ),
+        switch(
+            "enable-private-registries",
+            "false",
+            "Use the docker config below for registries other than the default one.",
+        ),
+        value(
+            "registry-auth-secret-path",
+            "FILE",
+            "/var/tmp/config-secret/.dockerconfigjson",
+            "Docker config with the registries' credentials.",
+        ),
+        value(
+            "registry-auth-secret-name",
+            "NAME",
+            "auth-secret",
+            "Pull secret to keep in the pod namespace.",
+        ),
+        switch(
+            "enable-private-registries-tls",
+            "false",
+            "Trust the CA below.",
+        ),
+        value(
+            "tls-secret-path",
+            "DIR",
+            "/var/tmp/tls-secret/",
+            "Directory with ca.crt or ca.pem.",
+        ),
+    ],
+};
+
 pub(crate) static FLAGS: &[Group] = &[
     Group {
         title: "Service",
@@ -64,12 +118,7 @@ pub(crate) static FLAGS: &[Group] = &[
                 "25s",
                 "How long calls in flight may take to finish after SIGTERM.",
             ),
-            value(
-                "default-image-prefix",
-                "PREFIX",
-                "ghcr.io/kptdev/krm-functions-catalog/",
-                "Prefix for function names without a slash, such as set-labels:v0.2.",
-            ),
+            DEFAULT_IMAGE_PREFIX,
             value(
                 "log-level",
                 "LEVEL",
@@ -161,51 +210,7 @@ pub(crate) static FLAGS: &[Group] = &[
             ),
         ],
     },
-    Group {
-        title: "Images and registries (pod runtime)",
-        flags: &[
-            value(
-                "image-metadata-ttl",
-                "DURATION",
-                "10m",
-                "How long a tag's digest is believed; 0 keeps it for the process's life.",
-            ),
-            value(
-                "insecure-registries",
-                "LIST",
-                "",
-                "Comma-separated hosts that may be spoken to in plain HTTP.",
-            ),
-            switch(
-                "enable-private-registries",
-                "false",
-                "Use the docker config below for registries other than the default one.",
-            ),
-            value(
-                "registry-auth-secret-path",
-                "FILE",
-                "/var/tmp/config-secret/.dockerconfigjson",
-                "Docker config with the registries' credentials.",
-            ),
-            value(
-                "registry-auth-secret-name",
-                "NAME",
-                "auth-secret",
-                "Pull secret to keep in the pod namespace.",
-            ),
-            switch(
-                "enable-private-registries-tls",
-                "false",
-                "Trust the CA below.",
-            ),
-            value(
-                "tls-secret-path",
-                "DIR",
-                "/var/tmp/tls-secret/",
-                "Directory with ca.crt or ca.pem.",
-            ),
-        ],
-    },
+    REGISTRIES,
     Group {
         title: "Other",
         flags: &[

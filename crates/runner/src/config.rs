@@ -84,6 +84,7 @@ function-runner executes KRM functions for Porch, as local executables or in pod
 Usage:
   function-runner [FLAGS]           serve
   function-runner eval --image IMG  evaluate a function by hand (see eval --help)
+  function-runner inspect IMG       ask a registry about an image (see inspect --help)
 
 Flags may have one dash or two, their value after = or a space.
 Durations are written as in Go: 30m, 1h30m, 90s.
@@ -141,16 +142,22 @@ impl Config {
                 start_timeout: flags.get("pod-start-timeout", value::positive_duration)?,
                 cluster_domain: flags.get("cluster-domain", name)?,
             },
-            registry: RegistryConfig {
-                metadata_ttl: Some(flags.get("image-metadata-ttl", value::duration)?)
-                    .filter(|ttl| !ttl.is_zero()),
-                insecure: flags.get("insecure-registries", list)?,
-                private: flags.switch("enable-private-registries")?,
-                auth_file: flags.text("registry-auth-secret-path")?.into(),
-                pull_secret: flags.get("registry-auth-secret-name", name)?,
-                private_tls: flags.switch("enable-private-registries-tls")?,
-                tls_directory: flags.text("tls-secret-path")?.into(),
-            },
+            registry: RegistryConfig::read(flags)?,
+        })
+    }
+}
+
+impl RegistryConfig {
+    pub(crate) fn read(flags: &Flags) -> Result<Self, FlagError> {
+        Ok(Self {
+            metadata_ttl: Some(flags.get("image-metadata-ttl", value::duration)?)
+                .filter(|ttl| !ttl.is_zero()),
+            insecure: flags.get("insecure-registries", list)?,
+            private: flags.switch("enable-private-registries")?,
+            auth_file: flags.text("registry-auth-secret-path")?.into(),
+            pull_secret: flags.get("registry-auth-secret-name", name)?,
+            private_tls: flags.switch("enable-private-registries-tls")?,
+            tls_directory: flags.text("tls-secret-path")?.into(),
         })
     }
 }

@@ -1,7 +1,9 @@
-//! How callers name functions.
+//! How callers name functions, and how their registries are asked.
 
-use registry::Reference;
+use registry::{Client, Keychain, Reference, Timeouts, Transport};
 use service::EvaluateError;
+
+use crate::config::RegistryConfig;
 
 /// The full reference of `image`: a name without a slash, such as
 /// `set-labels:v0.2`, is below `prefix`.
@@ -22,4 +24,18 @@ pub(crate) fn check(image: &str) -> Result<(), EvaluateError> {
             reason: reason.to_string(),
         }),
     }
+}
+
+/// A client for registries as the flags describe them.
+pub(crate) fn client(config: &RegistryConfig, timeouts: Timeouts) -> Client {
+    let keychain = if config.private {
+        Keychain::File(config.auth_file.clone())
+    } else {
+        Keychain::Default
+    };
+    let transport = Transport {
+        authority: config.private_tls.then(|| config.tls_directory.clone()),
+        insecure: config.insecure.clone(),
+    };
+    Client::new(keychain, transport, timeouts)
 }

@@ -1,6 +1,6 @@
 //! The function runner. Follow a request: `app` wires the parts, `service`
 //! receives the call, [`chain`] asks one runtime after the other, [`exec`] runs
-//! local executables. `args` and [`config`] turn the command line into one
+//! local executables; [`pod`] is what will run them in pods. `args` and [`config`] turn the command line into one
 //! validated value; `cli` is what people use by hand.
 
 mod app;
@@ -22,6 +22,9 @@ use config::{Config, Request};
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
     if words.first().is_some_and(|word| word == "eval") {
         return cli::eval(words.split_off(1));
+    }
+    if words.first().is_some_and(|word| word == "inspect") {
+        return cli::inspect(words.split_off(1));
     }
     match Config::parse(words) {
         Ok(Request::Print(text)) => {

@@ -4,5 +4,6 @@ pub mod blueprint;
 pub mod connect;
 pub mod names;
 pub mod progress;
+pub mod pull_secret;
 pub mod template;
 pub mod watch;

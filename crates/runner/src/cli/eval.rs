@@ -144,22 +144,9 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Call>, String> {
     }))
 }
 
-/// Takes the one word that is neither a flag nor a flag's value.
+/// The input: the one word that is neither a flag nor a flag's value.
 fn take_source(words: &mut Vec<OsString>) -> Result<Source, String> {
-    let mut inputs = Vec::new();
-    let mut at = 0;
-    while at < words.len() {
-        let rest = words[at..].to_vec();
-        let left = match goflags::parse(FLAGS, rest) {
-            Ok(flags) => flags.rest.len(),
-            Err(error) => return Err(error.to_string()),
-        };
-        if left == 0 {
-            break;
-        }
-        at = words.len() - left;
-        inputs.push(words.remove(at));
-    }
+    let mut inputs = super::take_arguments(FLAGS, words)?;
     match inputs.len() {
         0 => Ok(Source::Stdin),
         1 if inputs[0] == "-" => Ok(Source::Stdin),

@@ -2,11 +2,14 @@
 //! looked at without a cluster.
 
 use k8s_openapi::{
-    api::core::v1::{LocalObjectReference, Pod, ResourceRequirements, Service},
+    api::core::v1::{Pod, ResourceRequirements, Service},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use super::template::{FUNCTION_CONTAINER, Templates};
+use super::{
+    pull_secret,
+    template::{FUNCTION_CONTAINER, Templates},
+};
 
 /// The port on which wrappers listen.
 pub const WRAPPER_PORT: u16 = 9446;
@@ -79,12 +82,7 @@ pub fn pod(templates: &Templates, blueprint: &Blueprint<'_>) -> Pod {
         }
     }
     if let Some(secret) = blueprint.pull_secret {
-        let secrets = spec.image_pull_secrets.get_or_insert_default();
-        if secrets.iter().all(|other| other.name != secret) {
-            secrets.push(LocalObjectReference {
-                name: secret.to_owned(),
-            });
-        }
+        pull_secret::attach(spec, secret);
     }
     pod
 }
@@ -135,6 +133,8 @@ fn label(metadata: &mut ObjectMeta, key: &str, value: &str) {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::LocalObjectReference;
+
     use super::*;
 
     fn blueprint<'a>(entrypoint: &'a [String]) -> Blueprint<'a> {

@@ -7,8 +7,8 @@
 //! the template's author's.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use registry::Digest;
 use serde::de::DeserializeOwned;
-use sha2::{Digest as _, Sha256};
 
 /// The container that becomes the function.
 pub const FUNCTION_CONTAINER: &str = "function";
@@ -65,15 +65,11 @@ impl Templates {
         if service.spec.is_none() {
             return Err(complaint(name, SERVICE_KEY, "the Service has no spec"));
         }
-        let mut hash = Sha256::new();
-        hash.update(pod_text);
-        hash.update([0]);
-        hash.update(service_text);
-        let version = hash
-            .finalize()
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
+        let digest = Digest::of(format!("{pod_text}\0{service_text}").as_bytes()).to_string();
+        let version = digest
+            .trim_start_matches("sha256:")
+            .chars()
+            .take(16)
             .collect();
         Ok(Self {
             pod,

@@ -1,0 +1,151 @@
+//! Asks a registry about one image.
+//!
+//! ```text
+//! manifest (of the tag or digest) ─► index? ─► the platform's manifest ─► configuration
+//! ```
+//! Everything that is fetched is bounded in size and time and, where a digest is
+//! known, checked against it. Nothing is remembered from one image to the next;
+//! that is the metadata cache's part.
+
+mod authenticate;
+mod error;
+mod image;
+mod reach;
+mod report;
+mod retry;
+mod session;
+mod wire;
+
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+pub use error::{AuthenticateError, FetchError};
+pub use report::{Exchange, Report};
+use session::Session;
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    auth::Keychain,
+    digest::Digest,
+    platform::Platform,
+    reference::Reference,
+    transport::{Connector, Transport},
+};
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeouts {
+    /// From the look-up of a name to the end of the TLS handshake.
+    pub connect: Duration,
+    /// One request, with its connection and its whole answer.
+    pub request: Duration,
+    /// All requests for one image, repeated ones and pauses included.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    /// Manifests and configurations are small: who needs longer is in trouble.
+    /// All of it fits twice into the time that a pod may take to start.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            request: Duration::from_secs(10),
+            total: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What is to be known about an image before it can run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// What the reference stood for: of the index where there is one, so that
+    /// every node finds the image for its own processor.
+    pub digest: Digest,
+    /// The manifest that was chosen for the platform.
+    pub manifest: Digest,
+    pub platform: Platform,
+    /// The entrypoint followed by the arguments that come with it; not empty.
+    pub command: Vec<String>,
+}
+
+/// Talks to registries.
+#[derive(Debug)]
+pub struct Client {
+    keychain: Keychain,
+    connector: Connector,
+    timeouts: Timeouts,
+    platform: Platform,
+    /// What has been warned of already: once per start is enough.
+    warned: Mutex<HashSet<String>>,
+}
+
+impl Client {
+    pub fn new(keychain: Keychain, transport: Transport, timeouts: Timeouts) -> Self {
+        Self {
+            keychain,
+            connector: Connector::new(transport),
+            timeouts,
+            platform: Platform::host(),
+            warned: Mutex::default(),
+        }
+    }
+
+    /// What a registry knows about an image.
+    pub async fn fetch(
+        &self,
+        reference: &Reference,
+        deadline: Instant,
+    ) -> Result<Image, FetchError> {
+        self.inspect(reference, deadline).await.0
+    }
+
+    /// The same, and how it was found out or why not.
+    pub async fn inspect(
+        &self,
+        reference: &Reference,
+        deadline: Instant,
+    ) -> (Result<Image, FetchError>, Report) {
+        let mut session = Session::new(self, reference, self.until(deadline));
+        let image = within(reference, self.until(deadline), session.image()).await;
+        (image, session.report)
+    }
+
+    /// The digest that a tag stands for now, if the registry tells it without
+    /// sending the manifest. Such questions do not count as pulls.
+    pub async fn digest(
+        &self,
+        reference: &Reference,
+        deadline: Instant,
+    ) -> Result<Option<Digest>, FetchError> {
+        let mut session = Session::new(self, reference, self.until(deadline));
+        within(reference, self.until(deadline), session.digest()).await
+    }
+
+    fn until(&self, deadline: Instant) -> Instant {
+        deadline.min(Instant::now() + self.timeouts.total)
+    }
+
+    fn warn_once(&self, message: String) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if !warned.contains(&message) {
+            tracing::warn!("{message}");
+            warned.insert(message);
+        }
+    }
+}
+
+async fn within<T>(
+    reference: &Reference,
+    deadline: Instant,
+    work: impl Future<Output = Result<T, FetchError>>,
+) -> Result<T, FetchError> {
+    let outcome = timeout_at(deadline, work).await;
+    outcome.unwrap_or_else(|_| {
+        Err(FetchError::Deadline {
+            image: reference.to_string(),
+        })
+    })
+}

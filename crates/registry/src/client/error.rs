@@ -1,0 +1,175 @@
+//! Why an image's metadata cannot be had. Every cause has words of its own that
+//! tell the reader what to do; none of them holds a secret.
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::{
+    auth::{CredentialsError, Origin},
+    digest::Digest,
+    manifest::InvalidDocument,
+    platform::Platform,
+    transport::ConnectError,
+    url::Endpoint,
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error("cannot look up the credentials for {registry}")]
+    Credentials {
+        registry: String,
+        source: CredentialsError,
+    },
+    #[error("cannot connect to {endpoint}")]
+    Connect {
+        endpoint: Endpoint,
+        source: ConnectError,
+    },
+    #[error("cannot authenticate at {registry}")]
+    Authenticate {
+        registry: String,
+        source: AuthenticateError,
+    },
+    #[error(
+        "{registry} does not let {who} pull {repository}{told}; ask for the right to pull it, and \
+         check its name"
+    )]
+    Denied {
+        registry: String,
+        repository: String,
+        who: String,
+        /// In the registry's words.
+        told: String,
+    },
+    #[error("there is no {image}: {registry} {what}; check the name and whether it was pushed")]
+    Missing {
+        image: String,
+        registry: String,
+        what: &'static str,
+    },
+    #[error("{url} cannot answer at the moment ({status}{told})")]
+    Unavailable {
+        url: String,
+        status: StatusCode,
+        told: String,
+        /// When the registry wants to be asked again.
+        retry_after: Option<Duration>,
+    },
+    #[error("{url} gave an unexpected answer ({status}{told}); is it a registry?")]
+    Unexpected {
+        url: String,
+        status: StatusCode,
+        told: String,
+    },
+    #[error("the connection broke off while {url} was asked")]
+    Lost { url: String, source: hyper::Error },
+    #[error("{url} did not give its whole answer within {:.1} s", after.as_secs_f32())]
+    Slow { url: String, after: Duration },
+    #[error("the answer of {url} is longer than {limit} bytes, which no such document needs")]
+    TooLarge { url: String, limit: usize },
+    #[error("{url} leads elsewhere: {why}")]
+    Redirect { url: String, why: String },
+    #[error(
+        "{url} gave other content than was asked for: its digest is {actual} instead of {expected}; \
+         the registry or something before it is broken or lies"
+    )]
+    Digest {
+        url: String,
+        expected: Digest,
+        actual: Digest,
+    },
+    #[error("{url} gave a document that cannot be understood")]
+    Document {
+        url: String,
+        source: InvalidDocument,
+    },
+    #[error("the indexes of {image} lead to each other and to no image")]
+    Nesting { image: String },
+    #[error("{image} has no image for {wanted}, only for {offered}")]
+    Platform {
+        image: String,
+        wanted: Platform,
+        offered: String,
+    },
+    #[error(
+        "{image} has neither ENTRYPOINT nor CMD, so there is nothing to run; add an ENTRYPOINT to \
+         its Dockerfile"
+    )]
+    NoCommand { image: String },
+    #[error("asking about {image} took longer than there was time")]
+    Deadline { image: String },
+}
+
+/// Why a registry does not believe who we are.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthenticateError {
+    #[error("it wants credentials, but {}", missing(.0))]
+    MissingEntry(Box<Origin>),
+    #[error("it rejects the user name or the password; check {0}")]
+    Rejected(Box<Origin>),
+    #[error("it rejects the token; it may have expired, so log in again and renew {0}")]
+    ExpiredToken(Box<Origin>),
+    #[error(
+        "it does not accept the token that {realm} issued for it; check that both know each other \
+         and that their clocks agree"
+    )]
+    TokenRefused { realm: String },
+    #[error("it wants neither Basic nor Bearer authentication, and others are not supported")]
+    Challenge,
+    #[error(
+        "it wants its tokens fetched from {realm}, a foreign host over plain HTTP; that is refused, \
+         because credentials could be stolen there"
+    )]
+    PlainRealm { realm: String },
+    #[error("it wants its tokens fetched from {realm:?}, which is not a URL")]
+    InvalidRealm { realm: String },
+    #[error("its token server does not help")]
+    TokenServer(#[source] Box<FetchError>),
+    #[error("its token server {realm} gave an answer without a token")]
+    TokenAnswer { realm: String },
+}
+
+fn missing(origin: &Origin) -> String {
+    match &origin.file {
+        Some(file) => format!(
+            "{} has no entry for it; add one under \"auths\"",
+            file.display()
+        ),
+        None => "there is no docker config; log in with docker login, or set \
+                 --enable-private-registries and --registry-auth-secret-path"
+            .to_owned(),
+    }
+}
+
+impl FetchError {
+    /// Whether the same question may have a better answer in a moment.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::Lost { .. } | Self::Slow { .. } => true,
+            Self::Connect { source, .. } => {
+                !matches!(source, ConnectError::Tls(_) | ConnectError::Trust(_))
+            }
+            Self::Authenticate {
+                source: AuthenticateError::TokenServer(source),
+                ..
+            } => source.is_transient(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is the image that is at fault, or who asks for it: the answer
+    /// stays the same until somebody changes something.
+    pub(crate) fn is_definite(&self) -> bool {
+        match self {
+            Self::Missing { .. }
+            | Self::Denied { .. }
+            | Self::Platform { .. }
+            | Self::NoCommand { .. }
+            | Self::Document { .. }
+            | Self::Nesting { .. }
+            | Self::Authenticate { .. } => !self.is_transient(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! One connection: to the host or through a proxy, wrapped in TLS or not, and
+//! HTTP/1.1 on top.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::{client::proxy::matcher::Matcher, rt::TokioIo};
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpStream, lookup_host},
+};
+use tokio_rustls::TlsConnector;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{TlsFailure, TlsPath, TrustError, proxy};
+use crate::url::Endpoint;
+
+/// Of several addresses of a host each gets this long, so that one that
+/// swallows packets does not use up the time of those that answer.
+const PER_ADDRESS: Duration = Duration::from_secs(3);
+
+/// A connection on which one request after the other may be sent.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    opened: Opened,
+    pub(crate) path: TlsPath,
+}
+
+#[derive(Debug)]
+pub(super) struct Opened {
+    sender: SendRequest<Full<Bytes>>,
+    /// Moves the bytes; ends with the connection.
+    _driver: AbortOnDropHandle<()>,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("its name cannot be resolved; check its spelling and the DNS")]
+    Resolve(#[source] io::Error),
+    #[error("nothing accepts connections there; check that it runs and can be reached from here")]
+    Tcp(#[source] io::Error),
+    #[error("no connection within {} s; check that it can be reached from here", after.as_secs_f32())]
+    Timeout { after: Duration },
+    #[error("the proxy {proxy} does not let us through")]
+    Proxy { proxy: String, source: io::Error },
+    #[error(transparent)]
+    Tls(TlsFailure),
+    #[error("the authority to trust is not there")]
+    Trust(#[from] TrustError),
+    #[error("the connection was lost at its beginning")]
+    Handshake(#[source] hyper::Error),
+}
+
+impl Connection {
+    pub(super) fn new(opened: Opened, path: TlsPath) -> Self {
+        Self { opened, path }
+    }
+
+    pub(crate) fn sender(&mut self) -> &mut SendRequest<Full<Bytes>> {
+        &mut self.opened.sender
+    }
+}
+
+pub(super) async fn open(
+    endpoint: &Endpoint,
+    tls: Option<&Arc<ClientConfig>>,
+    proxies: &Matcher,
+) -> Result<Opened, ConnectError> {
+    let stream = match proxy::on_the_way(proxies, endpoint) {
+        Some(proxy) => proxy.connect(endpoint).await?,
+        None => dial(&endpoint.host, endpoint.port).await?,
+    };
+    let Some(tls) = tls else {
+        return converse(stream).await;
+    };
+    let name = ServerName::try_from(endpoint.host.clone());
+    let name = name.map_err(|error| ConnectError::Resolve(io::Error::other(error)))?;
+    let connecting = TlsConnector::from(Arc::clone(tls)).connect(name, stream);
+    let stream = connecting.await;
+    let stream = stream.map_err(|error| ConnectError::Tls(TlsFailure::of(&error)))?;
+    converse(stream).await
+}
+
+/// Connects to the first address that lets us.
+pub(super) async fn dial(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
+    let addresses = lookup_host((host, port)).await;
+    let addresses: Vec<_> = addresses.map_err(ConnectError::Resolve)?.collect();
+    let mut last = io::Error::other("the name has no address");
+    for address in &addresses {
+        let connecting = TcpStream::connect(address);
+        let connected = match addresses.len() {
+            1 => connecting.await,
+            _ => match tokio::time::timeout(PER_ADDRESS, connecting).await {
+                Ok(connected) => connected,
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            },
+        };
+        match connected {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(ConnectError::Tcp(last))
+}
+
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> Result<Opened, ConnectError> {
+    let handshake = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = handshake.map_err(ConnectError::Handshake)?;
+    let driver = tokio::spawn(async move {
+        // Whoever waits for an answer hears of the error.
+        let _ = connection.await;
+    });
+    Ok(Opened {
+        sender,
+        _driver: AbortOnDropHandle::new(driver),
+    })
+}

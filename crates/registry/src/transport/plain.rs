@@ -1,0 +1,91 @@
+//! Plain HTTP: allowed where nobody listens in, or where the operator says so.
+
+use std::net::IpAddr;
+
+use crate::url::Endpoint;
+
+/// The rules, and the registries that the operator named.
+#[derive(Debug)]
+pub(crate) struct PlainHttp {
+    named: Vec<String>,
+}
+
+impl PlainHttp {
+    pub(crate) fn new(named: &[String]) -> Self {
+        let lower_case = named.iter().map(|host| host.to_ascii_lowercase());
+        Self {
+            named: lower_case.collect(),
+        }
+    }
+
+    /// Whether plain HTTP may be spoken to the endpoint's host.
+    pub(crate) fn allows(&self, endpoint: &Endpoint) -> bool {
+        let host = endpoint.host.as_str();
+        let with_port = || format!("{host}:{}", endpoint.port);
+        is_loopback(host)
+            || host.ends_with(".local")
+            || host.parse().is_ok_and(is_private)
+            || self
+                .named
+                .iter()
+                .any(|name| name == host || *name == with_port())
+    }
+}
+
+/// Whether what is sent to `host` stays on this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let address: Option<IpAddr> = host.parse().ok();
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.is_some_and(|address| address.is_loopback())
+}
+
+/// RFC 1918.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_private(),
+        IpAddr::V6(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url::Scheme;
+
+    #[test]
+    fn plain_http_is_for_near_private_and_named_hosts() {
+        let rules = PlainHttp::new(&["Lab.example.com".into(), "other.example.com:5000".into()]);
+        for (registry, allowed) in [
+            ("localhost", true),
+            ("localhost:5000", true),
+            ("a.localhost", true),
+            ("127.0.0.1:5000", true),
+            ("127.9.9.9", true),
+            ("[::1]:5000", true),
+            ("registry.local", true),
+            ("registry.local:5000", true),
+            ("10.1.2.3", true),
+            ("172.16.0.1:80", true),
+            ("172.31.255.255", true),
+            ("192.168.1.1", true),
+            ("lab.example.com", true),
+            ("lab.example.com:5000", true),
+            ("other.example.com:5000", true),
+            ("other.example.com:5001", false),
+            ("other.example.com", false),
+            ("example.com", false),
+            ("local", false),
+            ("localhost.example.com", false),
+            ("registry.local.example.com", false),
+            ("172.32.0.1", false),
+            ("11.0.0.1", false),
+            ("169.254.169.254", false),
+            ("[fd00::1]", false),
+            ("10.example.com", false),
+        ] {
+            let endpoint = Endpoint::of_registry(Scheme::Http, registry).unwrap();
+            assert_eq!(rules.allows(&endpoint), allowed, "{registry}");
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Registries that lie, stall, flood, or want credentials that are not theirs.
+
+// Helpers may panic like the tests they serve.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Frame};
+use registry::{Digest, FetchError, Timeouts};
+use support::{Asking, Documents, Server, TIMEOUTS, respond, told, with};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    time::{Instant, sleep},
+};
+use tokio_util::task::AbortOnDropHandle;
+
+const PASSWORD: &str = r#"{"username":"user","password":"pa55word"}"#;
+
+fn asking() -> Asking {
+    Asking::with("", TIMEOUTS)
+}
+
+#[tokio::test]
+async fn content_with_another_digest_is_refused() {
+    let right = Documents::new("/fn");
+    let wanted = Digest::of(right.manifest.as_bytes());
+    let evil = Documents::new("/evil");
+    let lying_about_the_tag = {
+        let (evil, wanted) = (evil.clone(), wanted.to_string());
+        Server::start(move |_| {
+            with(
+                respond(200, evil.manifest.clone()),
+                "docker-content-digest",
+                &wanted,
+            )
+        })
+        .await
+    };
+    let swapping_manifests = {
+        let evil = evil.clone();
+        Server::start(move |seen| evil.answer(seen)).await
+    };
+    let swapping_configs = Server::start(move |seen| match seen.line.contains("/blobs/") {
+        true => evil.answer(seen),
+        false => right.answer(seen),
+    })
+    .await;
+    for (server, name) in [
+        (&lying_about_the_tag, ":v1".to_owned()),
+        (&swapping_manifests, format!("@{wanted}")),
+        (&swapping_configs, ":v1".to_owned()),
+        (&swapping_configs, format!("@{wanted}")),
+    ] {
+        let error = asking()
+            .fetch(&format!("{}/fn{name}", server.host()))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, FetchError::Digest { .. }),
+            "{}",
+            told(&error)
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_endless_manifest_is_cut_off() {
+    let server = Server::start(|_| {
+        let endless = Endless(Bytes::from(vec![b' '; 64 * 1024]));
+        http::Response::new(endless.boxed())
+    })
+    .await;
+    let asking = Asking::with("", Timeouts::default());
+    let error = asking
+        .fetch(&format!("{}/fn:v1", server.host()))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, FetchError::TooLarge { .. }),
+        "{}",
+        told(&error)
+    );
+    assert_eq!(server.lines().len(), 1);
+}
+
+/// A body that never ends.
+struct Endless(Bytes);
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(Some(Ok(Frame::data(self.0.clone()))))
+    }
+}
+
+fn index_of(digest: &Digest) -> String {
+    format!(r#"{{"schemaVersion":2,"manifests":[{{"digest":"{digest}"}}]}}"#)
+}
+
+#[tokio::test]
+async fn indexes_that_lead_nowhere_are_left() {
+    // By true digests they can only form a long chain …
+    let mut chain = vec![index_of(&Digest::of(b"the end"))];
+    for _ in 0..9 {
+        let next = index_of(&Digest::of(chain[chain.len() - 1].as_bytes()));
+        chain.push(next);
+    }
+    let top = chain[9].clone();
+    let server = Server::start(move |seen| {
+        let asked_for = |index: &&String| {
+            seen.line
+                .ends_with(&Digest::of(index.as_bytes()).to_string())
+        };
+        let index = chain.iter().find(asked_for).unwrap_or(&top);
+        respond(200, index.clone())
+    })
+    .await;
+    let error = asking()
+        .fetch(&format!("{}/fn:v1", server.host()))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, FetchError::Nesting { .. }),
+        "{}",
+        told(&error)
+    );
+    assert!(server.lines().len() <= 5, "{:?}", server.lines());
+
+    // … and a loop needs false ones.
+    let index = index_of(&Digest::of(b"itself"));
+    let server = Server::start(move |_| respond(200, index.clone())).await;
+    let error = asking()
+        .fetch(&format!("{}/fn:v1", server.host()))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, FetchError::Digest { .. }),
+        "{}",
+        told(&error)
+    );
+}
+
+#[tokio::test]
+async fn credentials_do_not_follow_a_redirect_to_another_host() {
+    let image = Documents::new("/fn");
+    let elsewhere = {
+        let image = image.clone();
+        Server::start(move |_| respond(200, image.config.clone())).await
+    };
+    let target = format!("http://localhost:{}/bucket?signature=x", elsewhere.port);
+    let server = Server::start(move |seen| match seen.authorization {
+        None => with(respond(401, ""), "www-authenticate", "Basic"),
+        Some(_) if seen.line.contains("/blobs/") => with(respond(307, ""), "location", &target),
+        Some(_) => image.answer(seen),
+    })
+    .await;
+    let host = server.host();
+    let asking = Asking::with(&format!(r#""{host}":{PASSWORD}"#), Timeouts::default());
+    let (found, report) = asking.inspect(&format!("{host}/fn:v1")).await;
+    assert_eq!(found.unwrap().command, ["/fn"]);
+    let seen = elsewhere.seen();
+    assert_eq!(
+        (seen.len(), seen[0].line.as_str()),
+        (1, "GET /bucket?signature=x")
+    );
+    assert_eq!(seen[0].authorization, None);
+    let shown = format!("{report:?}");
+    assert!(
+        !shown.contains("signature"),
+        "a signed URL is a secret: {shown}"
+    );
+}
+
+#[tokio::test]
+async fn the_host_behind_a_redirect_cannot_ask_for_credentials() {
+    let elsewhere = Server::start(|_| with(respond(401, ""), "www-authenticate", "Basic")).await;
+    let target = format!("http://localhost:{}/x", elsewhere.port);
+    let server = Server::start(move |_| with(respond(307, ""), "location", &target)).await;
+    let auths = format!(
+        r#""{}":{PASSWORD},"localhost:{}":{PASSWORD}"#,
+        server.host(),
+        elsewhere.port
+    );
+    let asking = Asking::with(&auths, Timeouts::default());
+    let error = asking
+        .fetch(&format!("{}/fn:v1", server.host()))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, FetchError::Unexpected { .. }),
+        "{}",
+        told(&error)
+    );
+    let seen = [server.seen(), elsewhere.seen()].concat();
+    assert!(
+        seen.iter().all(|seen| seen.authorization.is_none()),
+        "{seen:?}"
+    );
+}
+
+#[tokio::test]
+async fn redirects_end_and_stay_off_plain_http_in_the_open() {
+    for (location, expected) in [
+        ("/v2/again", "more than 5 times"),
+        (
+            "http://registry.example.com/x",
+            "in plain HTTP, which is not allowed",
+        ),
+        ("ftp://localhost/x", "to what is no URL"),
+    ] {
+        let server = Server::start(move |_| with(respond(302, ""), "location", location)).await;
+        let error = asking()
+            .fetch(&format!("{}/fn:v1", server.host()))
+            .await
+            .unwrap_err();
+        assert!(told(&error).contains(expected), "{}", told(&error));
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_realm_over_plain_http_gets_nothing() {
+    let thief = Server::start(|_| respond(200, r#"{"token":"t"}"#)).await;
+    let challenge = format!("Bearer realm=\"http://localhost:{}/token?x\"", thief.port);
+    let server =
+        Server::start(move |_| with(respond(401, ""), "www-authenticate", &challenge)).await;
+    let host = server.host();
+    for auths in [String::new(), format!(r#""{host}":{PASSWORD}"#)] {
+        let asking = Asking::with(&auths, Timeouts::default());
+        let error = asking.fetch(&format!("{host}/fn:v1")).await.unwrap_err();
+        assert!(
+            told(&error).contains("a foreign host over plain HTTP"),
+            "{}",
+            told(&error)
+        );
+    }
+    assert!(thief.lines().is_empty(), "{:?}", thief.lines());
+}
+
+/// Serves raw connections, after those that try TLS were told not to.
+async fn raw<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> (String, AbortOnDropHandle<()>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let task = tokio::spawn(async move {
+        let mut connections = tokio::task::JoinSet::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut first = [0];
+            if stream.peek(&mut first).await.is_ok() && first[0] == 22 {
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+                continue;
+            }
+            connections.spawn(serve(stream));
+        }
+    });
+    (host, AbortOnDropHandle::new(task))
+}
+
+#[tokio::test]
+async fn who_accepts_and_never_answers_is_left_in_time() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let deaf = silent.local_addr().unwrap().to_string();
+    let (mute, _task) = raw(async |stream| {
+        sleep(Duration::from_secs(60)).await;
+        drop(stream);
+    })
+    .await;
+    for host in [deaf, mute] {
+        let began = Instant::now();
+        let error = asking().fetch(&format!("{host}/fn:v1")).await.unwrap_err();
+        let took = began.elapsed();
+        assert!(
+            took < TIMEOUTS.total + Duration::from_millis(300),
+            "{took:?}: {}",
+            told(&error)
+        );
+    }
+}
+
+#[tokio::test]
+async fn who_drips_bytes_is_left_in_time() {
+    for head in ["HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n", ""] {
+        let (host, _task) = raw(move |mut stream| async move {
+            let _ = stream.write_all(head.as_bytes()).await;
+            while stream.write_all(b"H").await.is_ok() {
+                sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        let began = Instant::now();
+        let error = asking().fetch(&format!("{host}/fn:v1")).await.unwrap_err();
+        let took = began.elapsed();
+        assert!(
+            took < TIMEOUTS.total + Duration::from_millis(300),
+            "{took:?}: {}",
+            told(&error)
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_callers_deadline_is_kept() {
+    let (host, _task) = raw(async |stream| {
+        sleep(Duration::from_secs(60)).await;
+        drop(stream);
+    })
+    .await;
+    let asking = Asking::with("", Timeouts::default());
+    let began = Instant::now();
+    let deadline = began + Duration::from_millis(300);
+    let reference = format!("{host}/fn:v1").parse().unwrap();
+    asking.client.fetch(&reference, deadline).await.unwrap_err();
+    assert!(
+        began.elapsed() < Duration::from_millis(600),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_made_again() {
+    let image = Documents::new("/fn");
+    let refusals = Arc::new(Mutex::new(1));
+    let (host, _task) = raw(move |mut stream| {
+        let (image, refusals) = (image.clone(), Arc::clone(&refusals));
+        async move {
+            let mut request = vec![0; 4096];
+            let Ok(length) = stream.read(&mut request).await else {
+                return;
+            };
+            if std::mem::replace(&mut *refusals.lock().unwrap(), 0) == 1 {
+                return;
+            }
+            let request = String::from_utf8_lossy(&request[..length]).into_owned();
+            let body = match request.contains("/manifests/") {
+                true => &image.manifest,
+                false => &image.config,
+            };
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            );
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    })
+    .await;
+    let asking = Asking::with("", Timeouts::default());
+    assert_eq!(
+        asking
+            .fetch(&format!("{host}/fn:v1"))
+            .await
+            .unwrap()
+            .command,
+        ["/fn"]
+    );
+}
+
+#[tokio::test]
+async fn a_dead_host_and_an_unknown_name_are_told_apart() {
+    let port = {
+        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        gone.local_addr().unwrap().port()
+    };
+    for (image, expected) in [
+        (
+            format!("127.0.0.1:{port}/fn:v1"),
+            "nothing accepts connections there",
+        ),
+        (
+            "no-such-registry.invalid/fn:v1".to_owned(),
+            "its name cannot be resolved",
+        ),
+    ] {
+        let asking = Asking::with("", Timeouts::default());
+        let began = Instant::now();
+        let error = asking.fetch(&image).await.unwrap_err();
+        assert!(told(&error).contains(expected), "{}", told(&error));
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
+}

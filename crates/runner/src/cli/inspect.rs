@@ -1,0 +1,205 @@
+//! `function-runner inspect`: what a person asks when an image misbehaves.
+
+mod shown;
+
+use std::{ffi::OsString, process::ExitCode, time::Duration};
+
+use goflags::{Flag, FlagError, Group, Takes, value};
+use registry::{Reference, Timeouts};
+use tokio::time::Instant;
+
+use crate::{
+    USAGE,
+    args::{DEFAULT_IMAGE_PREFIX, REGISTRIES},
+    config::{LogConfig, RegistryConfig},
+    images, logging,
+};
+
+static FLAGS: &[Group] = &[
+    Group {
+        title: "Flags",
+        flags: &[
+            Flag {
+                name: "o",
+                takes: Takes::Value("FORMAT"),
+                default: "text",
+                help: "text or json.",
+            },
+            Flag {
+                name: "timeout",
+                takes: Takes::Value("DURATION"),
+                default: "30s",
+                help: "How long to wait for the registry.",
+            },
+            DEFAULT_IMAGE_PREFIX,
+            Flag {
+                name: "help",
+                takes: Takes::Switch,
+                default: "false",
+                help: "Show this text.",
+            },
+            Flag {
+                name: "h",
+                takes: Takes::Switch,
+                default: "false",
+                help: "The same.",
+            },
+        ],
+    },
+    REGISTRIES,
+];
+
+const HELP: &str = "\
+Asks an image's registry what the server would ask it, and shows the answer: the digest, the
+platform, the command that runs, which credentials and which certificates were used, and how each
+request went. Secrets are never shown.
+
+Usage:
+  function-runner inspect IMG [FLAGS]
+
+Examples:
+  # Why does this image not start?
+  function-runner inspect set-labels:v0.2
+
+  # A private registry, with the flags of the server:
+  function-runner inspect harbor.example.com/team/function:v1 \\
+    --enable-private-registries --registry-auth-secret-path ~/.docker/config.json \\
+    --enable-private-registries-tls --tls-secret-path ./ca/
+
+  # The digest, for a script:
+  function-runner inspect set-labels:v0.2 -o json | jq -r .digest
+
+Exit code: 0 the image can be run, 1 it cannot or its registry does not tell, 2 the command line
+cannot be understood.
+";
+
+#[derive(Debug)]
+struct Inquiry {
+    reference: Reference,
+    json: bool,
+    timeout: Duration,
+    config: RegistryConfig,
+}
+
+/// Runs the command with the words after its name.
+pub(crate) fn inspect(words: Vec<OsString>) -> ExitCode {
+    match parse(words) {
+        Ok(None) => {
+            print!("{HELP}{}", goflags::help(FLAGS));
+            ExitCode::SUCCESS
+        }
+        Ok(Some(inquiry)) => run(&inquiry).unwrap_or_else(|error| {
+            eprintln!("function-runner inspect: {error:#}");
+            ExitCode::FAILURE
+        }),
+        Err(complaint) => {
+            eprintln!("function-runner inspect: {complaint}");
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+/// `None`: only the help is wanted.
+fn parse(mut words: Vec<OsString>) -> Result<Option<Inquiry>, String> {
+    let mut images = super::take_arguments(FLAGS, &mut words)?;
+    let flags = goflags::parse(FLAGS, words).map_err(|error| error.to_string())?;
+    let complain = |error: FlagError| error.to_string();
+    if flags.switch("help").map_err(complain)? || flags.switch("h").map_err(complain)? {
+        return Ok(None);
+    }
+    let image = match images.len() {
+        1 => images.remove(0),
+        0 => return Err("which image? --help has examples".to_owned()),
+        _ => return Err(format!("one image at a time, not {images:?}")),
+    };
+    let image = image
+        .into_string()
+        .map_err(|image| format!("{image:?} is not UTF-8"))?;
+    let prefix = flags.text("default-image-prefix").map_err(complain)?;
+    let image = images::resolve(&prefix, &image);
+    let reference = image
+        .parse()
+        .map_err(|reason| format!("{image:?} names no image: {reason}"))?;
+    Ok(Some(Inquiry {
+        reference,
+        json: flags.get("o", format).map_err(complain)?,
+        timeout: flags
+            .get("timeout", value::positive_duration)
+            .map_err(complain)?,
+        config: RegistryConfig::read(&flags).map_err(complain)?,
+    }))
+}
+
+fn format(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "text" => Ok(false),
+        "json" => Ok(true),
+        _ => Err("text or json"),
+    }
+}
+
+fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
+    // Warnings belong to the answer.
+    logging::init(LogConfig {
+        level: 1,
+        json: false,
+    });
+    let defaults = Timeouts::default();
+    let timeouts = Timeouts {
+        total: inquiry.timeout,
+        request: inquiry.timeout.min(defaults.request),
+        connect: inquiry.timeout.min(defaults.connect),
+    };
+    let client = images::client(&inquiry.config, timeouts);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let deadline = Instant::now() + inquiry.timeout;
+    let (found, report) = runtime.block_on(client.inspect(&inquiry.reference, deadline));
+    let found = found.map_err(anyhow::Error::new);
+    let shown = shown::Inspection::new(&inquiry.reference, &found, &report);
+    if inquiry.json {
+        println!("{}", serde_json::to_string_pretty(&shown)?);
+    } else {
+        print!("{shown}");
+    }
+    found.map(|_| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Inquiry, String> {
+        let words = line.split_whitespace().map(OsString::from).collect();
+        parse(words).map(|inquiry| inquiry.expect("not the help"))
+    }
+
+    #[test]
+    fn an_image_is_named_as_callers_name_it_and_flags_are_the_servers() {
+        let inquiry =
+            parsed("-o json set-labels:v1 --enable-private-registries -timeout=3s").unwrap();
+        assert_eq!(
+            inquiry.reference.to_string(),
+            "ghcr.io/kptdev/krm-functions-catalog/set-labels:v1"
+        );
+        assert!(inquiry.json && inquiry.config.private);
+        assert_eq!(inquiry.timeout, Duration::from_secs(3));
+        let inquiry = parsed("fn:v1 --default-image-prefix example.com/").unwrap();
+        assert_eq!(inquiry.reference.to_string(), "example.com/fn:v1");
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for (line, complaint) in [
+            ("", "which image?"),
+            ("a/b c/d", "one image at a time"),
+            ("a/B", "names no image: its repository"),
+            ("a/b -o yaml", "expected text or json"),
+            ("a/b --port 1", "unknown flag --port"),
+        ] {
+            let told = parsed(line).unwrap_err();
+            assert!(told.contains(complaint), "{line}: {told}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What is built from Go modules: the pinned sources, and the programs that come of them.
+//!
+//! The go.mod and go.sum files are part of this program, so a version stands in one place only and
+//! building needs no checkout.
+
+use std::fmt;
+
+/// A module file and the programs built from it together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Etcd,
+    Kubernetes,
+    CoreDns,
+    Functions,
+    ApplySetters,
+}
+
+/// One program: the name it is kept under, its package, and its pinned version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
+    pub(crate) version: &'static str,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Etcd,
+        Self::Kubernetes,
+        Self::CoreDns,
+        Self::Functions,
+        Self::ApplySetters,
+    ];
+
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::Kubernetes => "kubernetes",
+            Self::CoreDns => "coredns",
+            Self::Functions => "functions",
+            Self::ApplySetters => "apply-setters",
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn go_mod(self) -> &'static str {
+        match self {
+            Self::Etcd => include_str!("../go/etcd/go.mod"),
+            Self::Kubernetes => include_str!("../go/kubernetes/go.mod"),
+            Self::CoreDns => include_str!("../go/coredns/go.mod"),
+            Self::Functions => include_str!("../go/functions/go.mod"),
+            Self::ApplySetters => include_str!("../go/apply-setters/go.mod"),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn go_sum(self) -> &'static str {
+        match self {
+            Self::Etcd => include_str!("../go/etcd/go.sum"),
+            Self::Kubernetes => include_str!("../go/kubernetes/go.sum"),
+            Self::CoreDns => include_str!("../go/coredns/go.sum"),
+            Self::Functions => include_str!("../go/functions/go.sum"),
+            Self::ApplySetters => include_str!("../go/apply-setters/go.sum"),
+        }
+    }
+
+    /// Everything built from this part: name and package of each.
+    fn packages(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Etcd => &[("etcd", "go.etcd.io/etcd/server/v3")],
+            Self::Kubernetes => &[
+                ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+                (
+                    "kube-controller-manager",
+                    "k8s.io/kubernetes/cmd/kube-controller-manager",
+                ),
+                ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+                ("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
+                ("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
+                ("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+            ],
+            Self::CoreDns => &[("coredns", "github.com/coredns/coredns")],
+            Self::Functions => &[
+                (
+                    "apply-replacements",
+                    "github.com/kptdev/krm-functions-catalog/functions/go/apply-replacements",
+                ),
+                (
+                    "set-namespace",
+                    "github.com/kptdev/krm-functions-catalog/functions/go/set-namespace",
+                ),
+                (
+                    "starlark",
+                    "github.com/kptdev/krm-functions-catalog/functions/go/starlark",
+                ),
+            ],
+            Self::ApplySetters => &[(
+                "apply-setters",
+                "github.com/kptdev/krm-functions-catalog/functions/go/apply-setters",
+            )],
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn programs(self) -> Vec<Program> {
+        let program = |(name, package): &(&'static str, &'static str)| Program {
+            name,
+            package,
+            version: pinned(self.go_mod(), package),
+        };
+        self.packages().iter().map(program).collect()
+    }
+
+    /// Linker flags. Kubernetes' programs refuse to work together without knowing their version.
+    #[must_use]
+    pub(crate) fn linker_flags(self) -> String {
+        let mut flags = "-s -w".to_owned();
+        if self == Self::Kubernetes {
+            let version = self.programs()[0].version;
+            let mut numbers = version.trim_start_matches('v').split('.');
+            let (major, minor) = (numbers.next().unwrap_or("0"), numbers.next().unwrap_or("0"));
+            for package in [
+                "k8s.io/component-base/version",
+                "k8s.io/client-go/pkg/version",
+            ] {
+                let stamps = [
+                    ("gitVersion", version),
+                    ("gitMajor", major),
+                    ("gitMinor", minor),
+                ];
+                for (variable, value) in stamps {
+                    flags.push_str(&format!(" -X {package}.{variable}={value}"));
+                }
+            }
+        }
+        flags
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.packages().iter().map(|(name, _)| *name).collect();
+        match names[..] {
+            [name] if name == self.name() => formatter.write_str(name),
+            _ => write!(formatter, "{} ({})", self.name(), names.join(", ")),
+        }
+    }
+}
+
+/// The version that go.mod requires of the module a package belongs to.
+fn pinned(go_mod: &'static str, package: &str) -> &'static str {
+    let requirements = go_mod
+        .lines()
+        .take_while(|line| !line.starts_with("replace"));
+    requirements
+        .filter_map(|line| line.trim_start_matches("require").trim().split_once(' '))
+        .find(|(module, _)| package == *module || package.starts_with(&format!("{module}/")))
+        .and_then(|(_, rest)| rest.split(' ').next())
+        .unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_has_a_pinned_version() {
+        for program in Part::ALL.iter().flat_map(|part| part.programs()) {
+            assert!(program.version.starts_with('v'), "{program:?}");
+        }
+    }
+
+    #[test]
+    fn kubernetes_programs_are_told_their_version() {
+        let flags = Part::Kubernetes.linker_flags();
+        assert!(
+            flags.contains("component-base/version.gitMinor=34"),
+            "{flags}"
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! What a test on the real node gets: a namespace of its own, images, pods, ways to break things,
+//! and the logs of all that took part when it fails.
+//!
+//! Tests run inside the node's namespaces (`make e2e` sees to that), so service names resolve and
+//! cluster addresses connect in the test process itself.
+//!
+//! ```no_run
+//! #[test]
+//! fn a_pod_starts() {
+//!     e2e::scenario(async |scope| {
+//!         scope.create_pod("hello", e2e::pod::shell("sleep 60")).await?;
+//!         scope.pod_becomes("hello", "running", e2e::pod::is_running).await?;
+//!         Ok(())
+//!     });
+//! }
+//! ```
+
+mod audit;
+pub mod inspection;
+mod outage;
+pub mod pod;
+pub mod real_registry;
+mod report;
+mod scenario;
+mod scope;
+pub mod token_server;
+
+pub use audit::audited_requests;
+pub use outage::{Breakable, Outage};
+pub use report::report;
+pub use scenario::{outage_scenario, scenario};
+pub use scope::Scope;

@@ -1,0 +1,91 @@
+//! The evidence after a failure: the test's pods, events and logs, and what the components logged.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use cluster::component::Component;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::ResourceExt;
+use kube::api::{ListParams, LogParams};
+
+use crate::scope::Scope;
+
+/// Lines per log: enough to see a cause, few enough to be read.
+const LINES: usize = 20;
+
+/// How long the API server is asked for evidence; it may be what is broken.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Everything the cluster knows about a test; what cannot be had is said instead.
+pub async fn report(scope: &Scope) -> String {
+    let mut text = format!("---- what took part in {} ----\n", scope.namespace());
+    if tokio::time::timeout(PATIENCE, objects(scope, &mut text))
+        .await
+        .is_err()
+    {
+        add(
+            &mut text,
+            "pods and events",
+            "the API server does not answer",
+        );
+    }
+    for component in Component::ALL {
+        add(
+            &mut text,
+            &format!("log of {component}"),
+            &component.log_tail(LINES),
+        );
+    }
+    text
+}
+
+async fn objects(scope: &Scope, text: &mut String) {
+    match scope.api::<Pod>().list(&ListParams::default()).await {
+        Ok(pods) => {
+            for pod in &pods {
+                describe(scope, pod, text).await;
+            }
+        }
+        Err(error) => add(text, "pods", &format!("cannot be listed: {error}")),
+    }
+    match scope.api::<Event>().list(&ListParams::default()).await {
+        Ok(events) => {
+            let line = |event: &Event| {
+                let part = |text: &Option<String>| text.clone().unwrap_or_default();
+                let object = part(&event.involved_object.name);
+                format!("{object}: {} {}", part(&event.reason), part(&event.message))
+            };
+            let lines: Vec<String> = events.iter().map(line).collect();
+            add(text, "events", &lines.join("\n"));
+        }
+        Err(error) => add(text, "events", &format!("cannot be listed: {error}")),
+    }
+}
+
+async fn describe(scope: &Scope, pod: &Pod, text: &mut String) {
+    let name = pod.name_any();
+    let status = serde_json::to_string(&pod.status).unwrap_or_default();
+    add(text, &format!("status of pod {name}"), &status);
+    let spec = pod.spec.as_ref();
+    let containers = spec.into_iter().flat_map(|spec| {
+        spec.init_containers
+            .iter()
+            .flatten()
+            .chain(&spec.containers)
+    });
+    for container in containers {
+        let parameters = LogParams {
+            container: Some(container.name.clone()),
+            tail_lines: Some(LINES as i64),
+            ..LogParams::default()
+        };
+        let log = scope.api::<Pod>().logs(&name, &parameters).await;
+        let log = log.unwrap_or_else(|error| format!("cannot be had: {error}"));
+        add(text, &format!("log of {name}/{}", container.name), &log);
+    }
+}
+
+fn add(text: &mut String, title: &str, content: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "== {title}\n{}", content.trim_end());
+}
