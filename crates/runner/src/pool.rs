@@ -25,5 +25,5 @@ mod worker;
 
 pub use handle::{AcquireError, Lease, Pool};
 pub use plan::{Action, Event, Refusal};
-pub use state::{CallerId, Phase, PodId, Settings, State};
+pub use state::{CallerId, Failure, Phase, PodId, Settings, State};
 pub use worker::{Launcher, Worker};

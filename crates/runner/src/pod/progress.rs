@@ -1,7 +1,7 @@
 //! What a pod's status says about its way to being usable: pure, so that every
 //! trouble can be told from a status alone.
 
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
 /// How far a pod has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +102,26 @@ fn container_trouble(container: &ContainerStatus) -> Option<String> {
     ))
 }
 
+/// The container whose last words tell what went wrong, and whether they are
+/// those of the run before. `None` where none has run.
+pub fn last_words(pod: &Pod) -> Option<(&str, bool)> {
+    let status = pod.status.as_ref()?;
+    let containers = status
+        .init_container_statuses
+        .iter()
+        .chain(&status.container_statuses);
+    containers.flatten().find_map(|container| {
+        let has_failed = |state: &Option<ContainerState>| {
+            let ended = state.as_ref().and_then(|state| state.terminated.as_ref());
+            ended.is_some_and(|ended| ended.exit_code != 0)
+        };
+        if has_failed(&container.state) {
+            return Some((container.name.as_str(), false));
+        }
+        has_failed(&container.last_state).then_some((container.name.as_str(), true))
+    })
+}
+
 /// What the pod waits for: the scheduler's words, or the first container's.
 fn waits_for(status: &PodStatus) -> String {
     let conditions = status.conditions.iter().flatten();
@@ -128,11 +148,11 @@ mod tests {
 
     use super::*;
 
-    fn seen(status: Value) -> Progress {
+    fn seen(status: &Value) -> Progress {
         progress(&serde_json::from_value(json!({ "status": status })).unwrap())
     }
 
-    fn container(state: Value) -> Value {
+    fn container(state: &Value) -> Value {
         json!({ "phase": "Pending", "containerStatuses": [{
             "name": "function", "image": "", "imageID": "", "ready": false, "restartCount": 0,
             "state": state,
@@ -142,7 +162,7 @@ mod tests {
     #[test]
     fn a_pod_is_usable_once_it_runs_and_has_an_address() {
         assert_eq!(
-            seen(json!({ "phase": "Running", "podIP": "10.0.0.1" })),
+            seen(&json!({ "phase": "Running", "podIP": "10.0.0.1" })),
             Progress::Addressed
         );
         for early in [
@@ -150,7 +170,7 @@ mod tests {
             json!({ "phase": "Running" }),
             json!({}),
         ] {
-            assert!(matches!(seen(early), Progress::Waiting(_)));
+            assert!(matches!(seen(&early), Progress::Waiting(_)));
         }
     }
 
@@ -166,11 +186,11 @@ mod tests {
                 "container \"function\": OOMKilled, exit code 137",
             ),
         ] {
-            assert_eq!(seen(container(state)), Progress::Failed(words.into()));
+            assert_eq!(seen(&container(&state)), Progress::Failed(words.into()));
         }
         let evicted = json!({ "phase": "Failed", "reason": "Evicted", "message": "low on disk" });
         assert_eq!(
-            seen(evicted),
+            seen(&evicted),
             Progress::Failed("Evicted: low on disk".into())
         );
     }
@@ -179,13 +199,13 @@ mod tests {
     fn what_may_pass_by_itself_is_waited_for() {
         let state = json!({ "waiting": { "reason": "PodInitializing" } });
         let words = "container \"function\": PodInitializing".to_owned();
-        assert_eq!(seen(container(state)), Progress::Waiting(words));
+        assert_eq!(seen(&container(&state)), Progress::Waiting(words));
         let unschedulable = json!({ "phase": "Pending", "conditions": [{
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
             "message": "0/1 nodes are available",
         }]});
         let words = "a node: 0/1 nodes are available".to_owned();
-        assert_eq!(seen(unschedulable), Progress::Waiting(words));
+        assert_eq!(seen(&unschedulable), Progress::Waiting(words));
     }
 
     #[test]

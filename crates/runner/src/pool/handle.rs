@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     plan::{Event, Refusal},
-    state::{CallerId, PodId, Settings},
+    state::{CallerId, Failure, PodId, Settings},
 };
 
 /// What the worker hears.
@@ -159,8 +159,8 @@ impl<C> Pool<C> {
     }
 
     /// Reports that a pod is no longer any good.
-    pub fn failed(&self, pod: PodId, reason: Arc<str>) {
-        self.tell(Event::Failed { pod, reason });
+    pub fn failed(&self, pod: PodId, failure: Failure) {
+        self.tell(Event::Failed { pod, failure });
     }
 
     /// Reports that a pod is to be replaced.

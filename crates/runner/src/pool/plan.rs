@@ -2,11 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
     time::Duration,
 };
 
-use super::state::{CallerId, Function, Phase, Pod, PodId, Settings, State};
+use super::state::{CallerId, Failure, Function, Phase, Pod, PodId, Settings, State};
 
 /// What happened. Times count from the pool's beginning.
 #[derive(Debug, Clone)]
@@ -29,7 +28,7 @@ pub enum Event {
     /// A pod can be used.
     Ready { pod: PodId, now: Duration },
     /// A pod did not come up, or is no longer any good.
-    Failed { pod: PodId, reason: Arc<str> },
+    Failed { pod: PodId, failure: Failure },
     /// A pod is to be replaced: its template or its image is no longer current.
     Outdated { pod: PodId },
     /// A pod of an earlier runner is taken over.
@@ -68,7 +67,7 @@ pub enum Refusal {
         queued: usize,
     },
     /// The pod that the caller waited for did not come up.
-    PodFailed(Arc<str>),
+    PodFailed(Failure),
 }
 
 impl State {
@@ -88,12 +87,12 @@ impl State {
                 settings,
                 now,
             } => {
-                self.request(caller, function, settings, now, &mut actions);
+                self.request(caller, &function, settings, now, &mut actions);
             }
             Event::GaveUp { caller } => self.gave_up(caller),
             Event::Released { caller, pod, now } => self.released(caller, pod, now, &mut actions),
             Event::Ready { pod, now } => self.ready(pod, now, &mut actions),
-            Event::Failed { pod, reason } => self.failed(pod, &reason, &mut actions),
+            Event::Failed { pod, failure } => self.failed(pod, &failure, &mut actions),
             Event::Outdated { pod } => self.outdated(pod, &mut actions),
             Event::Adopted {
                 function,
@@ -127,12 +126,12 @@ impl State {
     fn request(
         &mut self,
         caller: CallerId,
-        name: String,
+        name: &str,
         settings: Settings,
         now: Duration,
         actions: &mut Vec<Action>,
     ) {
-        let function = self.function(&name, settings);
+        let function = self.function(name, settings);
         let queued = function.pods.values().map(Pod::load).sum::<usize>();
         if queued >= settings.max_queued {
             actions.push(Action::Refuse {
@@ -140,7 +139,7 @@ impl State {
                 refusal: Refusal::QueueFull { queued },
             });
         } else {
-            self.place(caller, &name, now, actions);
+            self.place(caller, name, now, actions);
         }
     }
 
@@ -232,7 +231,7 @@ impl State {
 
     /// Those who run in it will notice by themselves; those who wait for it go
     /// to another pod of the function, or hear why.
-    fn failed(&mut self, id: PodId, reason: &Arc<str>, actions: &mut Vec<Action>) {
+    fn failed(&mut self, id: PodId, failure: &Failure, actions: &mut Vec<Action>) {
         let Some(pod) = self.pod(id).filter(|pod| pod.phase != Phase::Lost) else {
             return;
         };
@@ -250,7 +249,7 @@ impl State {
                 Some(other) => self.join(caller, other, actions),
                 None => actions.push(Action::Refuse {
                     caller,
-                    refusal: Refusal::PodFailed(Arc::clone(reason)),
+                    refusal: Refusal::PodFailed(failure.clone()),
                 }),
             }
         }

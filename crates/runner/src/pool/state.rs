@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
@@ -23,6 +24,37 @@ pub struct Settings {
     pub max_pods: usize,
     /// Callers waiting or running from which on more are refused.
     pub max_queued: usize,
+}
+
+/// Why a pod did not come up, or is no longer any good. Cheap to clone: all who
+/// waited for it hear the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// In words for the callers.
+    pub reason: Arc<str>,
+    /// The last lines that its container has written, if any.
+    pub log: Arc<str>,
+    /// Whether it stays so until somebody changes something.
+    pub is_lasting: bool,
+}
+
+impl Failure {
+    /// It stays so until somebody changes something.
+    pub fn lasting(reason: impl Into<Arc<str>>) -> Self {
+        Self {
+            is_lasting: true,
+            ..Self::passing(reason)
+        }
+    }
+
+    /// The next attempt may succeed.
+    pub fn passing(reason: impl Into<Arc<str>>) -> Self {
+        Self {
+            reason: reason.into(),
+            log: "".into(),
+            is_lasting: false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     handle::{Lease, Message, Pool, Slot},
     plan::{Action, Event, Refusal},
-    state::{CallerId, PodId, State},
+    state::{CallerId, Failure, PodId, State},
 };
 
 /// How long deletions under way may take at the end.
@@ -34,12 +34,18 @@ pub trait Launcher: Send + Sync + 'static {
         &self,
         function: &str,
         pod: PodId,
-    ) -> impl Future<Output = Result<Self::Connection, Arc<str>>> + Send;
+    ) -> impl Future<Output = Result<Self::Connection, Failure>> + Send;
+
+    /// From now on a pod that was connected to elsewhere is known by this number.
+    fn adopted(&self, pod: PodId, connection: &Self::Connection);
 
     /// Removes what there is of a pod and its service. Never at the same time as
     /// `start` of the same pod.
     fn delete(&self, pod: PodId) -> impl Future<Output = ()> + Send;
 }
+
+/// Where a caller's answer goes.
+type Answer<C> = oneshot::Sender<Result<Lease<C>, Refusal>>;
 
 /// The pool's worker.
 #[expect(
@@ -53,9 +59,9 @@ pub struct Worker<L: Launcher> {
     scan_interval: Duration,
     state: State,
     /// Callers that wait for an answer.
-    answers: HashMap<CallerId, oneshot::Sender<Result<Lease<L::Connection>, Refusal>>>,
+    answers: HashMap<CallerId, Answer<L::Connection>>,
     connections: HashMap<PodId, L::Connection>,
-    tasks: JoinSet<Result<L::Connection, Arc<str>>>,
+    tasks: JoinSet<Result<L::Connection, Failure>>,
     starting: HashMap<task::Id, PodId>,
     /// Pods that are to be deleted as soon as their start has ended, one way or
     /// the other: what is half made cannot be removed for certain.
@@ -64,11 +70,11 @@ pub struct Worker<L: Launcher> {
 
 impl<L: Launcher> Worker<L> {
     /// The worker, and the pool that it serves.
-    pub fn new(launcher: L, scan_interval: Duration) -> (Self, Pool<L::Connection>) {
+    pub fn new(launcher: Arc<L>, scan_interval: Duration) -> (Self, Pool<L::Connection>) {
         let (sender, messages) = mpsc::unbounded_channel();
         let pool = Pool::new(sender);
         let worker = Self {
-            launcher: Arc::new(launcher),
+            launcher,
             pool: pool.clone(),
             messages,
             scan_interval,
@@ -119,6 +125,7 @@ impl<L: Launcher> Worker<L> {
                 connection,
             } => {
                 let pod = self.state.next_pod();
+                self.launcher.adopted(pod, &connection);
                 self.connections.insert(pod, connection);
                 let now = self.pool.now();
                 self.decide(Event::Adopted {
@@ -189,18 +196,20 @@ impl<L: Launcher> Worker<L> {
         self.tasks.spawn(async move {
             launcher.delete(pod).await;
             // What it returns is only looked at for starts.
-            Err("deleted".into())
+            Err(Failure::passing("deleted"))
         });
     }
 
-    fn ended(&mut self, ended: Result<(task::Id, Result<L::Connection, Arc<str>>), JoinError>) {
+    fn ended(&mut self, ended: Result<(task::Id, Result<L::Connection, Failure>), JoinError>) {
         let (task, result) = match ended {
             Ok(ended) => ended,
             Err(error) => {
                 tracing::error!(%error, "a task of the pod pool failed");
                 (
                     error.id(),
-                    Err("an internal error; the runner's log says more".into()),
+                    Err(Failure::passing(
+                        "an internal error; the runner's log says more",
+                    )),
                 )
             }
         };
@@ -219,7 +228,7 @@ impl<L: Launcher> Worker<L> {
                     now: self.pool.now(),
                 });
             }
-            Err(reason) => self.decide(Event::Failed { pod, reason }),
+            Err(failure) => self.decide(Event::Failed { pod, failure }),
         }
     }
 }

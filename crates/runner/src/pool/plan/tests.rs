@@ -41,7 +41,7 @@ impl Pool {
     fn failed(&mut self, pod: u64) -> Vec<Action> {
         self.0.decide(Event::Failed {
             pod: PodId(pod),
-            reason: "no such image".into(),
+            failure: Failure::lasting("no such image"),
         })
     }
 
@@ -82,7 +82,7 @@ fn delete(pod: u64) -> Action {
 }
 
 fn told(caller: u64) -> Action {
-    let refusal = Refusal::PodFailed("no such image".into());
+    let refusal = Refusal::PodFailed(Failure::lasting("no such image"));
     Action::Refuse {
         caller: CallerId(caller),
         refusal,
@@ -316,7 +316,7 @@ impl Observer {
                 self.starting.retain(|starting| *starting != pod);
                 Event::Failed {
                     pod,
-                    reason: "broken".into(),
+                    failure: Failure::passing("broken"),
                 }
             }),
             Step::Outdate(number) => pick(&pods, *number).map(|pod| {

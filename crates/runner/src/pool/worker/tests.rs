@@ -23,19 +23,24 @@ struct Fake(Arc<Mutex<Seen>>);
 struct Seen {
     started: Vec<PodId>,
     deleted: Vec<PodId>,
+    adopted: Vec<(PodId, PodId)>,
 }
 
 impl Launcher for Fake {
     type Connection = PodId;
 
-    async fn start(&self, function: &str, pod: PodId) -> Result<PodId, Arc<str>> {
+    async fn start(&self, function: &str, pod: PodId) -> Result<PodId, Failure> {
         self.0.lock().unwrap().started.push(pod);
         sleep(Duration::from_secs(1)).await;
         match function {
-            "broken" => Err("no such image".into()),
+            "broken" => Err(Failure::lasting("no such image")),
             "panics" => panic!("on purpose"),
             _ => Ok(pod),
         }
+    }
+
+    fn adopted(&self, pod: PodId, connection: &PodId) {
+        self.0.lock().unwrap().adopted.push((pod, *connection));
     }
 
     async fn delete(&self, pod: PodId) {
@@ -53,7 +58,7 @@ struct Bed {
 
 fn bed() -> Bed {
     let fake = Fake::default();
-    let (worker, pool) = Worker::new(fake.clone(), Duration::from_secs(10));
+    let (worker, pool) = Worker::new(Arc::new(fake.clone()), Duration::from_secs(10));
     let stop = CancellationToken::new();
     let worker = tokio::spawn(worker.run(stop.clone()));
     Bed {
@@ -94,7 +99,7 @@ async fn a_failed_or_panicked_start_is_told_and_its_remains_are_deleted() {
     let told = bed.pool.acquire("broken", SETTINGS).await.unwrap_err();
     assert_eq!(
         told,
-        AcquireError::Refused(Refusal::PodFailed("no such image".into()))
+        AcquireError::Refused(Refusal::PodFailed(Failure::lasting("no such image")))
     );
     let told = bed.pool.acquire("panics", SETTINGS).await.unwrap_err();
     assert!(matches!(told, AcquireError::Refused(Refusal::PodFailed(_))));
@@ -152,11 +157,17 @@ async fn the_end_closes_the_pool_finishes_deletions_and_leaves_pods() {
     bed.pool.adopt("fn", SETTINGS, PodId(77));
     let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
     assert_eq!(lease.connection, PodId(77));
+    let adopted = bed.fake.0.lock().unwrap().adopted.clone();
+    assert_eq!(
+        adopted,
+        [(lease.pod, PodId(77))],
+        "the launcher can delete it"
+    );
     let waiting = tokio::spawn({
         let pool = bed.pool.clone();
         async move { pool.acquire("other", SETTINGS).await.map(drop) }
     });
-    bed.pool.failed(lease.pod, "gone".into());
+    bed.pool.failed(lease.pod, Failure::passing("gone"));
     sleep(Duration::from_millis(10)).await;
     bed.stop.cancel();
     (&mut bed.worker).await.unwrap();
