@@ -16,6 +16,7 @@ pub mod evaluate;
 pub mod functions;
 pub mod judge;
 pub mod launch;
+mod life;
 pub mod names;
 pub mod owners;
 pub mod progress;

@@ -9,7 +9,10 @@ use std::{error::Error, sync::Arc, time::Duration};
 use krm::Output;
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
 use service::{EvaluateError, Evaluation, Evaluator};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until, timeout_at},
+};
 use tonic::{Code, ConnectError, Request, Status};
 
 use super::{connect::Connection, functions::Functions, roster::Roster, watch::Watch};
@@ -27,6 +30,9 @@ pub struct PodEvaluator {
     pub functions: Arc<Functions>,
     pub roster: Arc<Roster>,
     pub watch: Watch<k8s_openapi::api::core::v1::Pod>,
+    /// Whether pods that were there already have been taken over. Until then
+    /// nobody is given one: it would be a pod too many.
+    pub has_adopted: watch::Receiver<bool>,
     pub max_message_size: usize,
 }
 
@@ -52,6 +58,12 @@ impl Evaluator for PodEvaluator {
 impl PodEvaluator {
     async fn acquire(&self, evaluation: &Evaluation) -> Result<Lease<Connection>, EvaluateError> {
         let image = evaluation.image.clone();
+        let mut has_adopted = self.has_adopted.clone();
+        let adoption = has_adopted.wait_for(|has_adopted| *has_adopted);
+        if timeout_at(evaluation.deadline, adoption).await.is_err() {
+            let waits_for = "the cluster to tell which pods there are".into();
+            return Err(EvaluateError::NoPodInTime { image, waits_for });
+        }
         let settings = self.functions.settings(&image);
         // Cancel-safe: a place that is given up is free.
         let acquired = timeout_at(evaluation.deadline, self.pool.acquire(&image, settings)).await;

@@ -7,47 +7,34 @@
 //! Every step is bounded by the start timeout, and while it lasts the roster
 //! knows what the pod waits for. Requests that may succeed later are repeated.
 
+mod create;
+mod explain;
+
 use std::{
     hash::{BuildHasher as _, RandomState},
-    sync::{Arc, Once},
+    sync::Arc,
     time::Duration,
 };
 
+use explain::unknown_image;
 use k8s_openapi::api::core::v1::{Pod, Service};
-use kube::{
-    Api, ResourceExt as _,
-    api::{DeleteParams, LogParams, Patch, PatchParams, PostParams},
-};
-use registry::{Client, Image, Metadata, MetadataError, Reference};
-use serde_json::json;
-use tokio::time::{Instant, timeout, timeout_at};
+use kube::Api;
+use registry::{Client, Metadata, Reference};
+use tokio::time::{Instant, timeout_at};
 
 use super::{
-    api::{self, ApiError},
-    blueprint::{self, Blueprint, WRAPPER_PORT},
+    blueprint::WRAPPER_PORT,
     connect::{Connection, connect},
     current_template::CurrentTemplate,
     functions::Functions,
     judge::owner,
     names::pod_name,
     owners::Owners,
-    progress::last_words,
     pull_secret::PullSecret,
     roster::Roster,
-    unix_now,
-    watch::{Watch, Watched as _},
+    watch::Watch,
 };
 use crate::pool::{Failure, Launcher, PodId};
-
-/// How long a deletion is tried. What is left then, the next sweep collects.
-const DELETION: Duration = Duration::from_secs(30);
-
-/// How long a container's last words may take: the caller waits for the reason.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-const LAST_LINES: i64 = 10;
-
-/// Functions of this registry are public, and pulled without the secret.
-const DEFAULT_REGISTRY: &str = "gcr.io/kpt-fn/";
 
 #[derive(Debug)]
 pub struct PodLauncher {
@@ -145,143 +132,6 @@ impl PodLauncher {
         })
     }
 
-    /// Creates service and pod at once: neither needs the other to be there.
-    async fn create(
-        &self,
-        function: &str,
-        reference: &Reference,
-        image: &Image,
-        name: &str,
-        id: PodId,
-        deadline: Instant,
-    ) -> Result<(), Failure> {
-        self.roster.waits_for(id, "the runner's lease".into());
-        self.owners.begun().await;
-        self.roster.waits_for(id, "its template".into());
-        let templates = self.templates.get(deadline).await;
-        let templates = templates.map_err(Failure::lasting)?;
-        let pull_secret = match &self.pull_secret {
-            Some(secret) if !function.starts_with(DEFAULT_REGISTRY) => {
-                self.roster.waits_for(id, "the pull secret".into());
-                let kept = secret.keep(deadline).await;
-                kept.map_err(|error| Failure::passing(in_full(&error)))?;
-                Some(self.pull_secret_name.as_str())
-            }
-            _ => None,
-        };
-        let digest = image.digest.to_string();
-        let resources = self.functions.resources(function);
-        let ttl = self.functions.settings(function).ttl;
-        let blueprint = Blueprint {
-            name,
-            namespace: &self.namespace,
-            image: function,
-            digest: &digest,
-            pinned: &pinned(reference, &digest),
-            entrypoint: &image.command,
-            max_message_size: self.max_message_size,
-            pull_secret,
-            owner: &self.owner,
-            reclaim_after: unix_now() + ttl.as_secs(),
-            resources: resources.as_ref(),
-        };
-        let service = blueprint::service(&templates, &blueprint);
-        let pod = blueprint::pod(&templates, &blueprint);
-        self.roster.waits_for(id, "the API server".into());
-        let tell = |error: &ApiError| {
-            let what = format!("the API server, which fails: {}", error.message);
-            self.roster.waits_for(id, what);
-        };
-        let parameters = PostParams::default();
-        let (service, pod) = futures::join!(
-            api::persist(|| self.services.create(&parameters, &service), tell),
-            api::persist(|| self.pods.create(&parameters, &pod), tell),
-        );
-        let refused = |kind: &str, error: ApiError| {
-            let message = error.message;
-            Failure::lasting(format!(
-                "the cluster refuses the function's {kind}: {message}"
-            ))
-        };
-        // An answer may have been lost: what is there under this name is ours.
-        let is_there = |error: &ApiError| error.code == Some(409);
-        match service {
-            Err(error) if !is_there(&error) => return Err(refused("service", error)),
-            _ => {}
-        }
-        match pod {
-            Ok(pod) => self.give_service_its_owner(&pod).await,
-            Err(error) if is_there(&error) => {}
-            Err(error) => return Err(refused("pod", error)),
-        }
-        Ok(())
-    }
-
-    /// The service goes with its pod then, also if nobody is there to delete it.
-    async fn give_service_its_owner(&self, pod: &Pod) {
-        static DENIED: Once = Once::new();
-        let name = pod.name_any();
-        let owner = json!({ "apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod.uid() });
-        let patch = json!({ "metadata": { "ownerReferences": [owner] } });
-        let patch = Patch::Merge(&patch);
-        let parameters = PatchParams::default();
-        let patched = api::once(self.services.patch(&name, &parameters, &patch)).await;
-        match patched {
-            Err(error) if error.is_denied() => DENIED.call_once(|| {
-                tracing::warn!(
-                    "services cannot be patched, so those of pods that somebody else deletes go \
-                     with the next scan; to change that, allow \"patch\" of services"
-                );
-            }),
-            Err(error) => {
-                tracing::debug!(name, "cannot give a service its owner: {}", error.message);
-            }
-            Ok(_) => {}
-        }
-    }
-
-    /// Why a pod failed, with the last lines of the container at fault.
-    async fn failure(&self, name: &str, reason: String) -> Failure {
-        let log = match self.watch.get(name) {
-            Some(pod) => self.last_words(&pod).await.unwrap_or_default(),
-            None => String::new(),
-        };
-        // It was asked for like this: another attempt would end the same way.
-        let is_gone = self.watch.get(name).is_none_or(|pod| pod.loss().is_none());
-        Failure {
-            reason: reason.into(),
-            log: log.into(),
-            is_lasting: !is_gone,
-        }
-    }
-
-    async fn last_words(&self, pod: &Pod) -> Option<String> {
-        static DENIED: Once = Once::new();
-        let (container, previous) = last_words(pod)?;
-        let parameters = LogParams {
-            container: Some(container.to_owned()),
-            previous,
-            tail_lines: Some(LAST_LINES),
-            ..LogParams::default()
-        };
-        let name = pod.name_any();
-        let logs = api::once(self.pods.logs(&name, &parameters));
-        match timeout(LAST_WORDS, logs).await.ok()? {
-            Ok(log) => Some(log.trim_end().to_owned()),
-            Err(error) => {
-                if error.is_denied() {
-                    DENIED.call_once(|| {
-                        tracing::warn!(
-                            "logs of pods cannot be read, so callers do not hear a failed pod's \
-                             last words; to change that, allow \"get\" of pods/log"
-                        );
-                    });
-                }
-                None
-            }
-        }
-    }
-
     /// Whether nobody else has taken the pod over. That happens to a runner that
     /// was cut off from the cluster for so long that it was taken for dead.
     pub fn is_ours(&self, name: &str) -> bool {
@@ -300,31 +150,6 @@ impl PodLauncher {
         }
     }
 
-    /// Removes a pod and its service.
-    pub async fn remove(&self, name: &str) {
-        let parameters = DeleteParams::default();
-        let quiet = |_: &ApiError| {};
-        let deletion = async {
-            futures::join!(
-                api::persist(|| self.pods.delete(name, &parameters), quiet),
-                api::persist(|| self.services.delete(name, &parameters), quiet),
-            )
-        };
-        let Ok((pod, service)) = timeout(DELETION, deletion).await else {
-            tracing::warn!(
-                name,
-                "a pod was not deleted in time; the next scan tries again"
-            );
-            return;
-        };
-        let outcomes = [("pod", pod.err()), ("service", service.err())];
-        for (kind, error) in outcomes {
-            if let Some(error) = error.filter(|error| error.code != Some(404)) {
-                tracing::warn!(name, "cannot delete a {kind}: {}", error.message);
-            }
-        }
-    }
-
     fn address(&self, name: &str) -> String {
         let Self {
             namespace,
@@ -333,36 +158,6 @@ impl PodLauncher {
         } = self;
         format!("{name}.{namespace}.svc.{cluster_domain}:{WRAPPER_PORT}")
     }
-}
-
-/// The image by its digest: what the node pulls is what was looked at.
-fn pinned(reference: &Reference, digest: &str) -> String {
-    let text = reference.to_string();
-    let name = text.split('@').next().unwrap_or(&text);
-    let name = match (name.rsplit_once(':'), reference.tag()) {
-        (Some((name, _)), Some(_)) => name,
-        _ => name,
-    };
-    format!("{name}@{digest}")
-}
-
-fn unknown_image(error: &MetadataError) -> Failure {
-    let reason = in_full(error);
-    match error {
-        MetadataError::Fetch(fetch) if fetch.is_definite() => Failure::lasting(reason),
-        _ => Failure::passing(reason),
-    }
-}
-
-/// An error with its causes.
-fn in_full(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// Tells pods of the same image apart: five letters and digits by chance.
@@ -376,24 +171,4 @@ pub(super) fn unique() -> String {
         number /= DIGITS.len() as u64;
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pods_are_pinned_to_the_digest_that_was_resolved() {
-        for (image, name) in [
-            ("ghcr.io/a/fn:v1", "ghcr.io/a/fn@sha256:1"),
-            ("registry.local:5000/fn", "registry.local:5000/fn@sha256:1"),
-            (
-                "registry.local:5000/fn:V1",
-                "registry.local:5000/fn@sha256:1",
-            ),
-            ("fn", "docker.io/library/fn@sha256:1"),
-        ] {
-            assert_eq!(pinned(&image.parse().unwrap(), "sha256:1"), name);
-        }
-    }
 }

@@ -4,14 +4,13 @@
 use std::{env, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
-use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
 use registry::{Metadata, Timeouts};
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
-    time::{MissedTickBehavior, interval, sleep, timeout},
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,8 +19,9 @@ use super::{
     connect::Connection,
     current_template::CurrentTemplate,
     evaluate::PodEvaluator,
-    functions::{Functions, LOOK_INTERVAL},
+    functions::Functions,
     launch::PodLauncher,
+    life::Life,
     owners::Owners,
     pull_secret::PullSecret,
     roster::{Roster, Stage},
@@ -88,12 +88,14 @@ impl PodRuntime {
             warm_up: config.pod.warm_up,
             scan_interval: config.pod.scan_interval,
         };
-        tasks.spawn(life.run(ready));
+        let (adopted, has_adopted) = watch::channel(false);
+        tasks.spawn(life.run(adopted, ready));
         let evaluator = PodEvaluator {
             pool,
             functions: parts.functions,
             roster: parts.roster,
             watch: launcher.watch.clone(),
+            has_adopted,
             max_message_size: config.max_message_size,
         };
         let runtime = Self {
@@ -206,77 +208,6 @@ async fn report(mut lost: mpsc::Receiver<Loss>, roster: Arc<Roster>, pool: Pool<
         if let Some(id) = ready.and_then(|entry| entry.id) {
             tracing::info!(name, "a pod is lost: {reason}");
             pool.failed(id, Failure::passing(reason));
-        }
-    }
-}
-
-/// What happens by itself: adoption and warm-up, then everything at intervals.
-struct Life {
-    sweeper: Sweeper,
-    functions: Arc<Functions>,
-    warm_up: bool,
-    scan_interval: Duration,
-}
-
-impl Life {
-    async fn run(self, ready: watch::Sender<bool>) {
-        let listed = self.functions.look();
-        let sweeper = &self.sweeper;
-        sweeper.owners.begin().await;
-        futures::join!(sweeper.launcher.watch.synced(), sweeper.services.synced());
-        sweeper.sweep().await;
-        let warmed = async {
-            if self.warm_up {
-                join_all(listed.iter().map(|function| self.warm(function))).await;
-            }
-            ready.send_replace(true);
-        };
-        futures::join!(
-            warmed,
-            sweeper.owners.keep(),
-            self.sweep_at_intervals(),
-            self.look_at_intervals(),
-        );
-    }
-
-    /// Being given a pod means that there is one; it is given back at once.
-    async fn warm(&self, function: &str) {
-        let pool = &self.sweeper.pool;
-        if let Err(error) = pool
-            .acquire(function, self.functions.settings(function))
-            .await
-        {
-            tracing::warn!(function, ?error, "cannot warm up");
-        }
-    }
-
-    async fn sweep_at_intervals(&self) {
-        let mut scans = interval(self.scan_interval);
-        scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        scans.reset();
-        let mut templates = self.sweeper.launcher.templates.clone();
-        loop {
-            // Cancel-safe: a tick or a change that is not heard now is heard next.
-            tokio::select! {
-                _ = scans.tick() => {}
-                () = templates.changed() => {}
-            }
-            self.sweeper.sweep().await;
-        }
-    }
-
-    async fn look_at_intervals(&self) {
-        loop {
-            sleep(LOOK_INTERVAL).await;
-            let functions = Arc::clone(&self.functions);
-            // Files may be on a slow disk.
-            let new = tokio::task::spawn_blocking(move || functions.look()).await;
-            for function in new.unwrap_or_default() {
-                if self.warm_up {
-                    let settings = self.functions.settings(&function);
-                    self.sweeper.pool.warm(&function, settings);
-                }
-            }
         }
     }
 }
