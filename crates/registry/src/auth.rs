@@ -21,7 +21,7 @@ use docker_config::DockerConfig;
 pub use helper::HelperError;
 use tokio::time::Instant;
 
-use crate::{reference::Reference, secret::Secret};
+use crate::{reference::Reference, secret::Secret, url::escaped};
 
 /// Where credentials come from.
 #[derive(Debug, Clone)]
@@ -177,7 +177,10 @@ impl Credentials {
                 let encoded = sent.reveal().trim_start_matches("Basic ");
                 password.hide_in(&Secret::new(encoded).hide_in(text))
             }
-            Self::Identity(token) | Self::Token(token) => token.hide_in(text),
+            Self::Identity(token) | Self::Token(token) => {
+                let in_a_form = Secret::new(escaped(token.reveal()));
+                token.hide_in(&in_a_form.hide_in(text))
+            }
         }
     }
 }
