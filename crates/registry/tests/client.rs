@@ -263,6 +263,12 @@ async fn every_refusal_has_words_of_its_own() {
         ),
         (
             &basic,
+            r#"{"identitytoken":"t"}"#,
+            "it wants a user name and a password, but the entry",
+            1,
+        ),
+        (
+            &basic,
             r#"{"registrytoken":"old"}"#,
             "it may have expired, so log in again",
             2,
