@@ -4,6 +4,7 @@
 //!
 //! Bounded on hostile input: depth is limited, aliases are never followed.
 
+mod edit;
 mod emitter;
 mod node;
 mod parser;
@@ -11,6 +12,7 @@ mod resolve;
 mod scanner;
 mod token;
 
+pub use edit::NotAMapping;
 pub use emitter::{SequenceIndent, write, write_node};
 pub use node::{Comments, Content, Node, ScalarStyle, Tag};
 pub use parser::{Document, parse_all};

@@ -1,0 +1,105 @@
+//! What a bundled function is, and running one on the bytes of a list.
+
+use std::time::Instant;
+
+use crate::{
+    list::{Dialect, ResourceList},
+    results::Report,
+};
+
+/// A KRM function: edits the items of a list, and reports.
+pub(crate) trait Function: Sync {
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop>;
+}
+
+/// Why a function stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It failed, with these words; what it did and reported so far is written.
+    Failed(String),
+    /// The time is up: nothing is written.
+    Late,
+}
+
+impl From<String> for Stop {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
+}
+
+/// The caller's deadline. Functions look at it between two items.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Clock {
+    deadline: Option<Instant>,
+}
+
+impl Clock {
+    pub fn until(deadline: Instant) -> Self {
+        Self { deadline: Some(deadline) }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Stop::Late),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How a run ended: what the process of the Go function would leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub exit: u8,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A function's run was cut short by its deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Late;
+
+/// Runs a function on a list.
+pub(crate) fn run(
+    function: &dyn Function,
+    name: &str,
+    dialect: Dialect,
+    input: &[u8],
+    clock: &Clock,
+) -> Result<Ended, Late> {
+    let failed = |message: String, stdout: String| Ended {
+        exit: 1,
+        stdout,
+        stderr: match dialect {
+            Dialect::Sdk => format!("failed to evaluate function: {message}\n"),
+            Dialect::Framework { .. } => format!("{message}\n"),
+        },
+    };
+    let text = match std::str::from_utf8(input) {
+        Ok(text) => text,
+        Err(_) => {
+            let message = "yaml: invalid leading UTF-8 octet".to_owned();
+            return Ok(failed(message, String::new()));
+        }
+    };
+    let mut list = match ResourceList::read(text, dialect) {
+        Ok(list) => list,
+        Err(message) => return Ok(failed(message, String::new())),
+    };
+    let ended = clock.check().and_then(|()| function.run(&mut list, clock));
+    let ended = ended.and_then(|()| clock.check());
+    match ended {
+        Err(Stop::Late) => Err(Late),
+        Err(Stop::Failed(message)) => Ok(failed(message, list.write(dialect, name))),
+        Ok(()) => Ok(Ended {
+            exit: 0,
+            stdout: list.write(dialect, name),
+            stderr: String::new(),
+        }),
+    }
+}
+
+/// A failure that is also a result of the list.
+pub(crate) fn report_failure(list: &mut ResourceList, told: String, message: String) -> Stop {
+    list.results = vec![Report::error(told)];
+    Stop::Failed(message)
+}
