@@ -7,11 +7,17 @@
 
 pub mod catalog;
 mod function;
+mod go;
+mod kptfile;
 mod list;
 mod object;
 mod results;
 mod scope;
+mod search_replace;
+mod set_labels;
 mod set_namespace;
+mod setters;
+mod small;
 pub mod yaml;
 
 pub use function::{Clock, Ended, Late};
