@@ -1,11 +1,16 @@
 //! The functions that are bundled, and the images that they stand for.
 
 use crate::{
+    apply_replacements::ApplyReplacements,
+    ensure_name_substring::EnsureNameSubstring,
     function::{self, Clock, Ended, Function, Late},
     list::{Dialect, ResultStyle},
     search_replace::SearchReplace,
+    set_annotations::SetAnnotations,
+    set_image::SetImage,
     set_labels::SetLabels,
     set_namespace::SetNamespace,
+    set_project_id::SetProjectId,
     setters::{ApplySetters, CreateSetters, ListSetters},
     small::{RemoveLocalConfig, SetEnforcementAction, UpsertResource},
     yaml::SequenceIndent,
@@ -34,6 +39,12 @@ const FRAMEWORK: Dialect = Dialect::Framework {
     results: ResultStyle::Named,
 };
 
+/// kustomize's framework as it is now.
+const NEW_FRAMEWORK: Dialect = Dialect::Framework {
+    indent: SequenceIndent::Compact,
+    results: ResultStyle::List,
+};
+
 /// The same with a yaml.v3 that indents lists.
 const OLD_FRAMEWORK: Dialect = Dialect::Framework {
     indent: SequenceIndent::Wide,
@@ -56,14 +67,19 @@ const fn bundled(
 
 /// Every bundled function, by name.
 pub const FUNCTIONS: &[Bundled] = &[
+    bundled("apply-replacements", &["v0.1.5"], Dialect::Sdk, &ApplyReplacements),
     bundled("apply-setters", &["v0.2.2"], OLD_FRAMEWORK, &ApplySetters),
     bundled("create-setters", &["v0.1"], OLD_FRAMEWORK, &CreateSetters),
+    bundled("ensure-name-substring", &["v0.2"], NEW_FRAMEWORK, &EnsureNameSubstring),
     bundled("list-setters", &["v0.1"], FRAMEWORK, &ListSetters),
     bundled("remove-local-config-resources", &["v0.1"], FRAMEWORK, &RemoveLocalConfig),
     bundled("search-replace", &["v0.2"], FRAMEWORK, &SearchReplace),
+    bundled("set-annotations", &["v0.1"], NEW_FRAMEWORK, &SetAnnotations),
     bundled("set-enforcement-action", &["v0.1"], FRAMEWORK, &SetEnforcementAction),
+    bundled("set-image", &["v0.1"], Dialect::Sdk, &SetImage),
     bundled("set-labels", &["v0.2"], Dialect::Sdk, &SetLabels),
     bundled("set-namespace", &["v0.4.5"], Dialect::Sdk, &SetNamespace),
+    bundled("set-project-id", &["v0.2"], FRAMEWORK, &SetProjectId),
     bundled("upsert-resource", &["v0.2"], FRAMEWORK, &UpsertResource),
 ];
 

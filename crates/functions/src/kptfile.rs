@@ -78,3 +78,46 @@ fn unknown_fields(node: &Node, name: &str, more_lines: u32, errors: &mut Vec<Str
 pub(crate) fn missing_file(path: &str) -> String {
     format!("file {path} doesn't exist, please ensure the file specified in \"configPath\" exists and retry")
 }
+
+/// The Kptfile as it is after being read into its type and written again: its
+/// fields in the type's order, without comments and empty values.
+pub(crate) fn written(kptfile: &Node) -> Node {
+    typed(kptfile, "KptFile")
+}
+
+fn typed(node: &Node, name: &str) -> Node {
+    let mut result = Node::mapping(Vec::new());
+    let Some((_, known)) = TYPES.iter().find(|(kind, _)| *kind == name) else {
+        return untyped(node);
+    };
+    for (field, kind) in *known {
+        let Some(value) = node.get(field) else { continue };
+        let value = match (*field, kind.strip_prefix("[]")) {
+            ("metadata", _) => metadata(value),
+            (_, Some(kind)) => Node::sequence(value.items().iter().map(|item| typed(item, kind)).collect()),
+            (_, None) if kind.is_empty() => untyped(value),
+            (_, None) => typed(value, kind),
+        };
+        let is_empty = value.value() == Some("") || (value.value().is_none() && value.fields().is_empty() && value.items().is_empty());
+        // A pointer to an empty value is written, other empty values are not.
+        if !is_empty || (!kind.is_empty() && !kind.starts_with("[]")) {
+            result.insert(field, value);
+        }
+    }
+    result
+}
+
+fn metadata(node: &Node) -> Node {
+    let mut result = Node::mapping(Vec::new());
+    for field in ["name", "namespace", "labels", "annotations"] {
+        if let Some(value) = node.get(field) {
+            result.insert(field, untyped(value));
+        }
+    }
+    result
+}
+
+/// Maps are sorted, texts are quoted only where they have to be.
+fn untyped(node: &Node) -> Node {
+    crate::json::through(node)
+}

@@ -5,17 +5,28 @@
 //! edits it and writes it back. Nothing is kept between two calls.
 #![forbid(unsafe_code)]
 
+mod apply_replacements;
 pub mod catalog;
+mod ensure_name_substring;
+mod fieldspec;
 mod function;
 mod go;
+mod json;
 mod kptfile;
 mod list;
+mod name_references;
 mod object;
+mod resmap;
 mod results;
+mod runner_config;
 mod scope;
 mod search_replace;
+mod selector;
+mod set_annotations;
+mod set_image;
 mod set_labels;
 mod set_namespace;
+mod set_project_id;
 mod setters;
 mod small;
 pub mod yaml;

@@ -6,7 +6,7 @@
 //! says which one a function speaks.
 
 use crate::{
-    results::Report,
+    results::{Form, Report},
     yaml::{Content, Node, SequenceIndent, parse_all, write_node},
 };
 
@@ -33,7 +33,7 @@ pub(crate) enum ResultStyle {
 
 /// A parsed list.
 #[derive(Debug)]
-pub struct ResourceList {
+pub(crate) struct ResourceList {
     api_version: Node,
     kind: Node,
     pub(crate) items: Vec<Node>,
@@ -168,7 +168,7 @@ impl ResourceList {
             Some(Content::Sequence { items, .. }) => items,
             _ => Vec::new(),
         };
-        results.extend(self.results.iter().map(|report| report.node(true)));
+        results.extend(self.results.iter().map(|report| report.node(Form::Sdk)));
         if !results.is_empty() {
             root.insert("results", Node::sequence(results));
         }
@@ -177,7 +177,15 @@ impl ResourceList {
 
     fn write_framework(self, indent: SequenceIndent, style: ResultStyle, function: &str) -> String {
         let mut items = self.items;
-        items.iter_mut().for_each(raise_heads);
+        for item in &mut items {
+            raise_heads(item);
+            let metadata = item.get_mut("metadata");
+            let annotations = metadata.as_ref().and_then(|metadata| metadata.get("annotations"));
+            let are_empty = annotations.is_some_and(|it| it.is_mapping() && it.fields().is_empty());
+            if let (Some(metadata), true) = (metadata, are_empty) {
+                metadata.remove("annotations");
+            }
+        }
         let bare = self.kind.value() == Some("");
         if bare {
             let documents: Vec<String> = items.iter().map(|item| write_node(item, indent)).collect();
@@ -191,7 +199,11 @@ impl ResourceList {
         if let Some(config) = self.config {
             root.insert("functionConfig", config);
         }
-        let results: Vec<Node> = self.results.iter().map(|report| report.node(false)).collect();
+        let form = match style {
+            ResultStyle::List => Form::Framework,
+            ResultStyle::Named => Form::OldFramework,
+        };
+        let results: Vec<Node> = self.results.iter().map(|report| report.node(form)).collect();
         let results = match style {
             _ if results.is_empty() => self.earlier,
             ResultStyle::List => Some(Node::sequence(results)),

@@ -1,12 +1,20 @@
 //! What a function reports, and how it is written into the list.
 
-use crate::yaml::{Content, Node, ScalarStyle, Tag, is_old_boolean, resolve};
+use crate::yaml::{Content, Node, ScalarStyle, Tag, is_old_boolean, parse_all, resolve};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Severity {
     Error,
     Warning,
     Info,
+}
+
+/// Whose results these are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Sdk,
+    Framework,
+    OldFramework,
 }
 
 /// One result. Missing parts are left out.
@@ -49,9 +57,10 @@ impl Report {
         }
     }
 
-    /// As a mapping. `alphabetical` is the order of the functions SDK, the other
-    /// that of kustomize's framework.
-    pub(crate) fn node(&self, alphabetical: bool) -> Node {
+    /// As a mapping. The functions SDK writes the parts in alphabetical order;
+    /// kustomize's older framework leaves out parts that are empty.
+    pub(crate) fn node(&self, form: Form) -> Node {
+        let alphabetical = form == Form::Sdk;
         let mut node = Node::mapping(Vec::new());
         let severity = self.severity.map_or("", |severity| match severity {
             Severity::Error => "error",
@@ -82,11 +91,9 @@ impl Report {
             }
             node
         });
-        let mut put_part = |node: &mut Node, name: &str, part: &Option<Node>| {
-            // An empty struct is left out by the framework, a pointer to one is
-            // written by the SDK.
+        let put_part = |node: &mut Node, name: &str, part: &Option<Node>| {
             if let Some(part) = part
-                && (alphabetical || !part.fields().is_empty())
+                && (form != Form::OldFramework || !part.fields().is_empty())
             {
                 node.insert(name, part.clone());
             }
@@ -127,6 +134,30 @@ pub(crate) fn encoded(text: &str) -> Node {
     let mut node = Node::text(text);
     if let Content::Scalar { style: of, .. } = &mut node.content {
         *of = style;
+    }
+    node
+}
+
+/// Text as kyaml sets it into a field: quoted where YAML 1.1 would read something
+/// else than text from it, a mapping for example.
+pub(crate) fn field_text(text: &str) -> Node {
+    let means_text = || {
+        let Ok(documents) = parse_all(text) else { return true };
+        let root = documents.into_iter().next().map(|document| document.root);
+        root.is_some_and(|root| match &root.content {
+            Content::Scalar { value, style: ScalarStyle::Plain } => {
+                root.tag == Tag::Str && !is_old_boolean(value) && !is_base_60(value)
+            }
+            Content::Scalar { .. } => true,
+            _ => false,
+        })
+    };
+    let mut node = Node::text(text);
+    if !text.contains('\n')
+        && !means_text()
+        && let Content::Scalar { style, .. } = &mut node.content
+    {
+        *style = ScalarStyle::DoubleQuoted;
     }
     node
 }

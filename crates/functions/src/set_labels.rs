@@ -5,7 +5,8 @@ use crate::{
     function::{Clock, Function, Stop},
     list::ResourceList,
     results::{Report, Severity},
-    yaml::Node,
+    runner_config::{self, Given},
+    yaml::{Node, Tag},
 };
 
 const LABELS: &[&str] = &["metadata", "labels"];
@@ -18,24 +19,17 @@ pub(crate) struct SetLabels;
 
 impl Function for SetLabels {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
-        let failure = || Stop::Failed("error: function failure".into());
-        let labels = match list.config() {
-            None => {
-                list.results.push(Report::info("`FunctionConfig` is not given"));
-                None
+        let failure = || Stop::Failed(runner_config::FAILURE.into());
+        let labels = match runner_config::given(list.config(), "SetLabels").and_then(configure) {
+            Ok(labels) => labels,
+            Err(message) => {
+                list.results.push(Report::error(message));
+                return Err(failure());
             }
-            Some(config) if is_placeholder(config) => {
-                list.results.push(Report::info("`FunctionConfig` is not given"));
-                None
-            }
-            Some(config) => match configure(config) {
-                Ok(labels) => Some(labels),
-                Err(message) => {
-                    list.results.push(Report::error(message));
-                    return Err(failure());
-                }
-            },
         };
+        if labels.is_none() {
+            runner_config::tell_missing(list);
+        }
         let mut objects = list.items.iter_mut().filter(|item| !item.is_local_config()).peekable();
         if objects.peek().is_none() {
             list.results.push(Report::info("no input resources"));
@@ -66,43 +60,30 @@ impl Function for SetLabels {
     }
 }
 
-/// kpt writes an empty ConfigMap where the user gave no configuration.
-fn is_placeholder(config: &Node) -> bool {
-    config.kind() == "ConfigMap"
-        && config.name() == "function-input"
-        && config.get("data").is_some_and(|data| data.fields().is_empty())
-}
-
-fn configure(config: &Node) -> Result<Vec<(String, String)>, String> {
-    let (group, _) = config.group_version();
-    let owned = |pairs: Vec<(&str, &str)>| {
-        let pair = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-        pairs.into_iter().map(pair).collect()
-    };
-    match (group, config.kind()) {
-        ("", "ConfigMap") => Ok(owned(config.data())),
-        ("fn.kpt.dev", "SetLabels") => {
-            let Some(labels) = config.get("labels") else { return Ok(Vec::new()) };
-            let odd = labels.fields().iter().find(|(_, value)| value.as_text().is_none() && !value.is_null());
-            if let Some((_, value)) = odd {
+/// The labels; `None` if no configuration is given.
+fn configure(given: Option<Given<'_>>) -> Result<Option<Vec<(String, String)>>, String> {
+    let pairs = match given {
+        None => return Ok(None),
+        Some(Given::Data(data)) => data,
+        Some(Given::Object(config)) => {
+            let Some(labels) = config.get("labels") else {
+                return Ok(Some(Vec::new()));
+            };
+            let is_odd = |value: &Node| value.as_text().is_none() && !value.is_null();
+            if let Some((_, odd)) = labels.fields().iter().find(|(_, value)| is_odd(value)) {
                 return Err(format!(
                     "json: cannot unmarshal {} into Go struct field SetLabels.labels of type string",
-                    json_type(value)
+                    json_type(odd)
                 ));
             }
-            Ok(owned(labels.texts()))
+            labels.texts()
         }
-        (group, kind) => {
-            let of = if group.is_empty() { String::new() } else { format!(".{group}") };
-            Err(format!(
-                "unknown FunctionConfig `{kind}{of}`, expect `SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
-            ))
-        }
-    }
+    };
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    Ok(Some(pairs.into_iter().map(owned).collect()))
 }
 
 fn json_type(node: &Node) -> &'static str {
-    use crate::yaml::Tag;
     match node.tag {
         Tag::Bool => "bool",
         Tag::Int | Tag::Float => "number",

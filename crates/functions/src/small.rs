@@ -5,7 +5,7 @@ use crate::{
     function::{Clock, Function, Stop, report_failure},
     list::ResourceList,
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, LOCAL_CONFIG, PATH, group_version},
-    results::{Report, Severity, encoded},
+    results::{Report, Severity, field_text},
     yaml::Node,
 };
 
@@ -164,6 +164,6 @@ pub(crate) fn set_annotations(object: &mut Node, mut annotations: Vec<(String, S
         return;
     }
     annotations.sort();
-    let fields = annotations.into_iter().map(|(name, value)| (Node::text(name), encoded(&value)));
+    let fields = annotations.into_iter().map(|(name, value)| (Node::text(name), field_text(&value)));
     metadata.insert("annotations", Node::mapping(fields.collect()));
 }

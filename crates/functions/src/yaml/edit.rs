@@ -15,7 +15,7 @@ impl Node {
 
     /// The text of a scalar that is text, not a number or the like.
     pub fn as_text(&self) -> Option<&str> {
-        self.value().filter(|_| self.tag == Tag::Str)
+        self.value().filter(|_| matches!(self.tag, Tag::Str | Tag::None))
     }
 
     pub fn is_null(&self) -> bool {
