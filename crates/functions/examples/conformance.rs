@@ -28,7 +28,10 @@ fn main() -> ExitCode {
     let only = words.next();
     let mut total = Tally::default();
     let mut missing = 0;
-    println!("{:<32}{:>8}{:>8}{:>8}{:>8}", "function", "bytes", "content", "differ", "exit");
+    println!(
+        "{:<32}{:>8}{:>8}{:>8}{:>8}",
+        "function", "bytes", "content", "differ", "exit"
+    );
     for function in sorted(&directory) {
         let name = file_name(&function);
         if only.as_ref().is_some_and(|only| *only != name) {
@@ -113,18 +116,28 @@ fn compare(function: &str, case: &Path) -> Option<(bool, Outcome)> {
 fn first_difference(expected: &str, got: &str) -> String {
     let mut pairs = expected.lines().zip(got.lines()).enumerate();
     match pairs.find(|(_, (expected, got))| expected != got) {
-        Some((at, (expected, got))) => format!("line {}: expected {expected:?}, got {got:?}", at + 1),
-        None => format!("{} lines expected, got {}", expected.lines().count(), got.lines().count()),
+        Some((at, (expected, got))) => {
+            format!("line {}: expected {expected:?}, got {got:?}", at + 1)
+        }
+        None => format!(
+            "{} lines expected, got {}",
+            expected.lines().count(),
+            got.lines().count()
+        ),
     }
 }
 
 fn sorted(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
     paths.sort();
     paths
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    path.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }

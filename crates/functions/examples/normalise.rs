@@ -5,7 +5,9 @@ use functions::yaml::{SequenceIndent, parse_all, write};
 
 fn main() {
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).expect("UTF-8 on standard input");
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .expect("UTF-8 on standard input");
     let indent = match std::env::args().count() {
         1 => SequenceIndent::Compact,
         _ => SequenceIndent::Wide,

@@ -67,14 +67,20 @@ fn check_config(config: Option<&Node>) -> Result<&Node, String> {
 fn apply_all(config: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Stop> {
     let replacements = config.get("replacements").map_or(&[][..], Node::items);
     for replacement in replacements {
-        let targets = replacement.get("targets").filter(|targets| !targets.is_null());
+        let targets = replacement
+            .get("targets")
+            .filter(|targets| !targets.is_null());
         let (source, value) = (replacement.get("source"), replacement.get("sourceValue"));
         let Some(targets) = targets.filter(|_| source.is_some() || value.is_some()) else {
-            return Err(Stop::Failed("replacements must specify a source and at least one target".into()));
+            return Err(Stop::Failed(
+                "replacements must specify a source and at least one target".into(),
+            ));
         };
         let value = match (source, value) {
             (Some(_), Some(_)) => {
-                return Err(Stop::Failed("value and resource selectors are mutually exclusive".into()));
+                return Err(Stop::Failed(
+                    "value and resource selectors are mutually exclusive".into(),
+                ));
             }
             (_, Some(value)) => Node::plain(value.value().unwrap_or("")),
             (Some(source), None) => source_value(source, items)?,
@@ -100,7 +106,12 @@ struct Id {
 impl Id {
     /// As a selector gives it.
     fn of_selector(node: &Node) -> Self {
-        let text = |name: &str| node.get(name).and_then(Node::value).unwrap_or("").to_owned();
+        let text = |name: &str| {
+            node.get(name)
+                .and_then(Node::value)
+                .unwrap_or("")
+                .to_owned()
+        };
         Self {
             group: text("group"),
             version: text("version"),
@@ -113,7 +124,12 @@ impl Id {
     /// What an object is and was called.
     fn all_of(object: &Node) -> Vec<Self> {
         const PREVIOUS: &str = "internal.config.kubernetes.io/previous";
-        let (group, version) = group_version(object.at(&["apiVersion"]).and_then(Node::value).unwrap_or(""));
+        let (group, version) = group_version(
+            object
+                .at(&["apiVersion"])
+                .and_then(Node::value)
+                .unwrap_or(""),
+        );
         let id = |kind: &str, name: &str, namespace: &str| Self {
             group: group.to_owned(),
             version: version.to_owned(),
@@ -122,7 +138,13 @@ impl Id {
             namespace: namespace.to_owned(),
         };
         let mut ids = vec![id(object.kind(), object.name(), object.namespace())];
-        let before = |what: &str| object.annotation(&format!("{PREVIOUS}{what}")).split(',').map(str::to_owned).collect::<Vec<_>>();
+        let before = |what: &str| {
+            object
+                .annotation(&format!("{PREVIOUS}{what}"))
+                .split(',')
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         let (kinds, names, namespaces) = (before("Kinds"), before("Names"), before("Namespaces"));
         for ((kind, name), namespace) in kinds.iter().zip(&names).zip(&namespaces) {
             if !name.is_empty() {
@@ -134,20 +156,41 @@ impl Id {
 
     fn is_selected_by(&self, selector: &Self) -> bool {
         let fits = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
-        let place = |namespace: &str| if namespace.is_empty() { "default".to_owned() } else { namespace.to_owned() };
+        let place = |namespace: &str| {
+            if namespace.is_empty() {
+                "default".to_owned()
+            } else {
+                namespace.to_owned()
+            }
+        };
         fits(&selector.name, &self.name)
-            && (selector.namespace.is_empty() || place(&selector.namespace) == place(&self.namespace))
+            && (selector.namespace.is_empty()
+                || place(&selector.namespace) == place(&self.namespace))
             && fits(&selector.group, &self.group)
             && fits(&selector.version, &self.version)
             && fits(&selector.kind, &self.kind)
     }
 
     fn is_empty(&self) -> bool {
-        [&self.group, &self.version, &self.kind, &self.name, &self.namespace].iter().all(|part| part.is_empty())
+        [
+            &self.group,
+            &self.version,
+            &self.kind,
+            &self.name,
+            &self.namespace,
+        ]
+        .iter()
+        .all(|part| part.is_empty())
     }
 
     fn printed(&self) -> String {
-        id_of([&self.group, &self.version, &self.kind, &self.name, &self.namespace])
+        id_of([
+            &self.group,
+            &self.version,
+            &self.kind,
+            &self.name,
+            &self.namespace,
+        ])
     }
 }
 
@@ -161,7 +204,12 @@ struct Options {
 impl Options {
     fn of(node: &Node) -> Self {
         let options = node.get("options");
-        let text = |name: &str| options.and_then(|options| options.get(name)).and_then(Node::value).unwrap_or("");
+        let text = |name: &str| {
+            options
+                .and_then(|options| options.get(name))
+                .and_then(Node::value)
+                .unwrap_or("")
+        };
         Self {
             delimiter: text("delimiter").to_owned(),
             index: text("index").parse().unwrap_or(0),
@@ -173,7 +221,10 @@ impl Options {
         if self.delimiter.is_empty() && !self.create {
             return String::new();
         }
-        format!(":{}({}), create={}", self.delimiter, self.index, self.create)
+        format!(
+            ":{}({}), create={}",
+            self.delimiter, self.index, self.create
+        )
     }
 }
 
@@ -182,10 +233,18 @@ fn source_value(source: &Node, items: &[Node]) -> Result<Node, String> {
     let field = source.get("fieldPath").and_then(Node::value).unwrap_or("");
     let options = Options::of(source);
     let printed = || {
-        let path = if field.is_empty() { String::new() } else { format!(":{field}") };
+        let path = if field.is_empty() {
+            String::new()
+        } else {
+            format!(":{field}")
+        };
         format!("{}{path}{}", selector.printed(), options.printed())
     };
-    let is_selected = |item: &&Node| Id::all_of(item).iter().any(|id| id.is_selected_by(&selector));
+    let is_selected = |item: &&Node| {
+        Id::all_of(item)
+            .iter()
+            .any(|id| id.is_selected_by(&selector))
+    };
     let mut found = items.iter().filter(is_selected);
     let Some(object) = found.next() else {
         return Err(format!("nothing selected by {}", printed()));
@@ -193,15 +252,22 @@ fn source_value(source: &Node, items: &[Node]) -> Result<Node, String> {
     if found.next().is_some() {
         return Err(format!("multiple matches for selector {}", printed()));
     }
-    let field = if field.is_empty() { DEFAULT_FIELD } else { field };
+    let field = if field.is_empty() {
+        DEFAULT_FIELD
+    } else {
+        field
+    };
     let value = path::lookup(object, &path::split(field))
         .map_err(|error| format!("error looking up replacement source: {error}"))?;
     let is_empty = |node: &&Node| {
-        node.is_null() || (!node.value().is_some() && node.fields().is_empty() && node.items().is_empty())
+        node.is_null()
+            || (!node.value().is_some() && node.fields().is_empty() && node.items().is_empty())
     };
     let Some(value) = value.filter(|value| !is_empty(value)) else {
         let id = selector.printed();
-        return Err(format!("fieldPath `{field}` is missing for replacement source {id}"));
+        return Err(format!(
+            "fieldPath `{field}` is missing for replacement source {id}"
+        ));
     };
     if options.delimiter.is_empty() {
         return Ok(value.clone());
@@ -210,10 +276,14 @@ fn source_value(source: &Node, items: &[Node]) -> Result<Node, String> {
         return Err("delimiter option can only be used with scalar nodes".into());
     };
     let mut parts = text.split(&options.delimiter);
-    let part = usize::try_from(options.index).ok().and_then(|index| parts.nth(index));
+    let part = usize::try_from(options.index)
+        .ok()
+        .and_then(|index| parts.nth(index));
     let Some(part) = part else {
         let index = options.index;
-        return Err(format!("options.index {index} is out of bounds for value {text}"));
+        return Err(format!(
+            "options.index {index} is out of bounds for value {text}"
+        ));
     };
     let mut value = value.clone();
     value.set_value(part);
@@ -231,15 +301,23 @@ fn apply(target: &Node, value: &Node, items: &mut [Node]) -> Result<(), String> 
     };
     let options = Options::of(target);
     let selector = Id::of_selector(select);
-    let rejected: Vec<Id> = rejects.iter().map(Id::of_selector).filter(|id| !id.is_empty()).collect();
+    let rejected: Vec<Id> = rejects
+        .iter()
+        .map(Id::of_selector)
+        .filter(|id| !id.is_empty())
+        .collect();
     for item in items {
         let mut fits = fits_labels(item, select)?;
         for reject in rejects {
-            let has_selector = ["annotationSelector", "labelSelector"].iter().any(|name| !reject.text_at(&[name]).is_empty());
+            let has_selector = ["annotationSelector", "labelSelector"]
+                .iter()
+                .any(|name| !reject.text_at(&[name]).is_empty());
             fits = fits && !(has_selector && fits_labels(item, reject)?);
         }
         let ids = Id::all_of(item);
-        let is_rejected = rejected.iter().any(|reject| ids.iter().any(|id| id.is_selected_by(reject)));
+        let is_rejected = rejected
+            .iter()
+            .any(|reject| ids.iter().any(|id| id.is_selected_by(reject)));
         if !fits || is_rejected || !ids.iter().any(|id| id.is_selected_by(&selector)) {
             continue;
         }
@@ -252,15 +330,24 @@ fn apply(target: &Node, value: &Node, items: &mut [Node]) -> Result<(), String> 
 
 fn fits_labels(item: &Node, selector: &Node) -> Result<bool, String> {
     let matches = |name: &str, of: &str| -> Result<bool, String> {
-        let pairs = item.at(&["metadata", of]).map_or_else(Vec::new, Node::texts);
+        let pairs = item
+            .at(&["metadata", of])
+            .map_or_else(Vec::new, Node::texts);
         Ok(Selector::parse(selector.text_at(&[name]))?.matches(&pairs))
     };
     Ok(matches("annotationSelector", "annotations")? && matches("labelSelector", "labels")?)
 }
 
 fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result<(), String> {
-    let verb = if options.create { "find or create" } else { "find" };
-    let missing = format!("unable to {verb} field {} in replacement target", go::quote(field));
+    let verb = if options.create {
+        "find or create"
+    } else {
+        "find"
+    };
+    let missing = format!(
+        "unable to {verb} field {} in replacement target",
+        go::quote(field)
+    );
     let create = options.create.then(|| path::Leaf::of(value));
     let mut failed = None;
     let count = path::visit(item, &path::split(field), create, &mut |node| {

@@ -39,7 +39,10 @@ impl Function for EnsureNameSubstring {
         let known: HashSet<[String; 3]> = list.items.iter().map(key).collect();
         let mut specs = vec![FieldSpec::new("", "", "", "metadata/name", false)];
         specs.extend(more);
-        let mut objects: Vec<Object> = std::mem::take(&mut list.items).into_iter().map(Object::new).collect();
+        let mut objects: Vec<Object> = std::mem::take(&mut list.items)
+            .into_iter()
+            .map(Object::new)
+            .collect();
         let edited = edit_all(&mut objects, &edit, &specs, &known, clock);
         let referred = edited.and_then(|()| fix_references(&mut objects, clock));
         for object in &mut objects {
@@ -47,7 +50,9 @@ impl Function for EnsureNameSubstring {
             if kept.is_empty() && object.old_name.is_none() {
                 continue;
             }
-            let kept = kept.into_iter().filter(|(name, _)| !REMOVED.contains(&name.as_str()));
+            let kept = kept
+                .into_iter()
+                .filter(|(name, _)| !REMOVED.contains(&name.as_str()));
             set_annotations(&mut object.node, kept.collect());
         }
         list.items = objects.into_iter().map(|object| object.node).collect();
@@ -84,20 +89,29 @@ fn configure(config: Option<&Node>) -> Result<(Edit, Vec<FieldSpec>), String> {
             let data = config.data();
             let [(mode, text)] = data[..] else {
                 let count = data.len();
-                return Err(format!("only 1 entry is allowed in the ConfigMap, but got: {count}"));
+                return Err(format!(
+                    "only 1 entry is allowed in the ConfigMap, but got: {count}"
+                ));
             };
             (mode, text, Vec::new())
         }
         ("fn.kpt.dev/v1alpha1", "EnsureNameSubstring") => {
             let (fields, old) = (config.get("additionalNameFields"), config.get("fieldSpecs"));
             if fields.is_some() && old.is_some() {
-                return Err("`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`".into());
+                return Err(
+                    "`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`"
+                        .into(),
+                );
             }
             let mode = match config.text_at(&["editMode"]) {
                 "" => "prepend",
                 mode => mode,
             };
-            (mode, config.text_at(&["substring"]), FieldSpec::read_all(fields.or(old)))
+            (
+                mode,
+                config.text_at(&["substring"]),
+                FieldSpec::read_all(fields.or(old)),
+            )
         }
         (api_version, kind) => {
             return Err(format!(
@@ -110,7 +124,9 @@ fn configure(config: Option<&Node>) -> Result<(Edit, Vec<FieldSpec>), String> {
         "prepend" => Edit::Prepend(text.to_owned()),
         "append" => Edit::Append(text.to_owned()),
         mode => {
-            return Err(format!("unknown editMode: {mode}, only prepend and append are allowed"));
+            return Err(format!(
+                "unknown editMode: {mode}, only prepend and append are allowed"
+            ));
         }
     };
     match edit.text() {
@@ -127,14 +143,21 @@ struct Object {
 
 impl Object {
     fn new(node: Node) -> Self {
-        Self { node, old_name: None }
+        Self {
+            node,
+            old_name: None,
+        }
     }
 }
 
 /// Group, kind and name.
 fn key(object: &Node) -> [String; 3] {
     let (group, _) = object.group_version();
-    [group.to_owned(), object.kind().to_owned(), object.name().to_owned()]
+    [
+        group.to_owned(),
+        object.kind().to_owned(),
+        object.name().to_owned(),
+    ]
 }
 
 /// Objects whose names have a meaning of their own.
@@ -155,7 +178,10 @@ fn edit_all(
     known: &HashSet<[String; 3]>,
     clock: &Clock,
 ) -> Result<(), Stop> {
-    for object in objects.iter_mut().filter(|object| !keeps_its_name(&object.node)) {
+    for object in objects
+        .iter_mut()
+        .filter(|object| !keeps_its_name(&object.node))
+    {
         clock.check()?;
         for spec in specs {
             let is_name = spec.path == "metadata/name";
@@ -182,13 +208,18 @@ fn contains(object: &Node, spec: &FieldSpec, text: &str) -> bool {
         return object.name().contains(text);
     }
     let path: Vec<&str> = spec.path.split('/').collect();
-    object.at(&path).is_some_and(|value| write_node(value, SequenceIndent::Compact).contains(text))
+    object
+        .at(&path)
+        .is_some_and(|value| write_node(value, SequenceIndent::Compact).contains(text))
 }
 
 /// A depends-on annotation follows the object that it names.
 fn follow_dependency(object: &mut Node, edit: &Edit, known: &HashSet<[String; 3]>) {
     let parts: Vec<&str> = object.annotation(DEPENDS_ON).split('/').collect();
-    let word = |text: &&str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
+    let word = |text: &&str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    };
     let (group, kind, name) = match parts[..] {
         [group, "namespaces", _, kind, name] | [group, kind, name] => (group, kind, name),
         _ => return,
@@ -291,12 +322,16 @@ impl Referrer {
             "RoleBinding" => node.get("subjects").map_or(&[][..], Node::items),
             _ => &[],
         };
-        let accounts = subjects.iter().filter(|subject| subject.kind() == "ServiceAccount");
+        let accounts = subjects
+            .iter()
+            .filter(|subject| subject.kind() == "ServiceAccount");
         Self {
             id: id(node),
             is_cluster_scoped: resmap::is_cluster_scoped(node),
             effective_namespace: resmap::effective_namespace(node).to_owned(),
-            account_namespaces: accounts.map(|subject| subject.text_at(&["namespace"]).to_owned()).collect(),
+            account_namespaces: accounts
+                .map(|subject| subject.text_at(&["namespace"]).to_owned())
+                .collect(),
             role: text(&["roleRef", "apiGroup"]).zip(text(&["roleRef", "kind"])),
             was_renamed: object.old_name.is_some(),
         }
@@ -304,7 +339,8 @@ impl Referrer {
 
     fn may_refer_to(&self, target: &Target) -> bool {
         let same_place = self.effective_namespace == target.effective_namespace;
-        let account = target.kind == "ServiceAccount" && self.account_namespaces.contains(&target.namespace);
+        let account =
+            target.kind == "ServiceAccount" && self.account_namespaces.contains(&target.namespace);
         self.is_cluster_scoped || target.is_cluster_scoped || same_place || account
     }
 
@@ -321,23 +357,36 @@ impl Referrer {
                 }
                 Ok(())
             }
-            Content::Sequence { items, .. } => items.iter_mut().try_for_each(|item| self.set(item, spec, candidates)),
+            Content::Sequence { items, .. } => items
+                .iter_mut()
+                .try_for_each(|item| self.set(item, spec, candidates)),
             Content::Mapping { .. } => self.set_mapping(node, spec, candidates),
             Content::Alias(_) => Err("node must be a scalar, sequence or map".into()),
         }
     }
 
     /// References that name a namespace, too.
-    fn set_mapping(&self, node: &mut Node, spec: &FieldSpec, candidates: &[&Target]) -> Result<(), String> {
+    fn set_mapping(
+        &self,
+        node: &mut Node,
+        spec: &FieldSpec,
+        candidates: &[&Target],
+    ) -> Result<(), String> {
         let Some(name) = node.get("name").and_then(Node::value).map(str::to_owned) else {
             return Err("path config error; no 'name' field in node".into());
         };
         let namespace = node.get("namespace").and_then(Node::value);
         let here: Vec<&Target> = match namespace {
-            Some(namespace) => candidates.iter().filter(|target| target.effective_namespace == namespace).copied().collect(),
+            Some(namespace) => candidates
+                .iter()
+                .filter(|target| target.effective_namespace == namespace)
+                .copied()
+                .collect(),
             None => candidates.to_vec(),
         };
-        let Some(target) = self.select(&name, spec, &here, true)? else { return Ok(()) };
+        let Some(target) = self.select(&name, spec, &here, true)? else {
+            return Ok(());
+        };
         if target.name == name && target.namespace.is_empty() {
             return Ok(());
         }
@@ -371,7 +420,9 @@ impl Referrer {
             .filter(|target| target.old_name == name && fits_role(target))
             .copied()
             .collect();
-        let same = |a: &Target, b: &Target| a.name == b.name && (!with_namespace || a.namespace == b.namespace);
+        let same = |a: &Target, b: &Target| {
+            a.name == b.name && (!with_namespace || a.namespace == b.namespace)
+        };
         match found[..] {
             [] => Ok(None),
             [one] => Ok(Some(one)),
@@ -380,7 +431,10 @@ impl Referrer {
             [first, ..] if found.iter().all(|other| same(first, other)) => Ok(Some(first)),
             [..] => {
                 let ids: Vec<&str> = found.iter().map(|target| target.id.as_str()).collect();
-                Err(format!("found multiple possible referrals: {}", ids.join(", ")))
+                Err(format!(
+                    "found multiple possible referrals: {}",
+                    ids.join(", ")
+                ))
             }
         }
     }

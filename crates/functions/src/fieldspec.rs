@@ -24,7 +24,13 @@ pub(crate) enum Create {
 impl FieldSpec {
     pub(crate) fn new(group: &str, version: &str, kind: &str, path: &str, create: bool) -> Self {
         let [group, version, kind, path] = [group, version, kind, path].map(str::to_owned);
-        Self { group, version, kind, path, create }
+        Self {
+            group,
+            version,
+            kind,
+            path,
+            create,
+        }
     }
 
     /// Reads a list of specifications from a function's configuration.
@@ -80,8 +86,9 @@ fn walk(
     match &mut node.content {
         Content::Sequence { items, .. } => {
             for item in items {
-                walk(item, path, place, create, set)
-                    .map_err(|error| format!("visit traversal on path: [{}]: {error}", path.join(" ")))?;
+                walk(item, path, place, create, set).map_err(|error| {
+                    format!("visit traversal on path: [{}]: {error}", path.join(" "))
+                })?;
             }
             Ok(())
         }
@@ -95,7 +102,11 @@ fn walk(
             if creates {
                 create_field(node, name, as_mapping);
             }
-            let place = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+            let place = if place.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{place}.{name}")
+            };
             match node.get_mut(name) {
                 Some(field) => walk(field, rest, &place, create, set),
                 None => Ok(()),
@@ -144,12 +155,24 @@ pub(crate) fn split(path: &str, separator: char) -> Vec<String> {
 /// How kustomize names an object.
 pub(crate) fn id(object: &Node) -> String {
     let (group, version) = object.group_version();
-    id_of([group, version, object.kind(), object.name(), object.namespace()])
+    id_of([
+        group,
+        version,
+        object.kind(),
+        object.name(),
+        object.namespace(),
+    ])
 }
 
 /// From group, version, kind, name and namespace.
 pub(crate) fn id_of([group, version, kind, name, namespace]: [&str; 5]) -> String {
-    let or = |text: &str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_owned() };
+    let or = |text: &str, none: &str| {
+        if text.is_empty() {
+            none.to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
     format!(
         "{}.{}.{}/{}.{}",
         or(kind, "[noKind]"),

@@ -1,6 +1,12 @@
 //! What a bundled function is, and running one on the bytes of a list.
 
-use std::time::Instant;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
 
 use crate::{
     list::{Dialect, ResourceList},
@@ -27,21 +33,33 @@ impl From<String> for Stop {
     }
 }
 
-/// The caller's deadline. Functions look at it between two items.
-#[derive(Debug, Clone, Copy, Default)]
+/// When a run has to end. Functions look at it between two items.
+#[derive(Debug, Clone, Default)]
 pub struct Clock {
     deadline: Option<Instant>,
+    cancelled: Arc<AtomicBool>,
 }
 
 impl Clock {
     pub fn until(deadline: Instant) -> Self {
-        Self { deadline: Some(deadline) }
+        Self {
+            deadline: Some(deadline),
+            ..Self::default()
+        }
+    }
+
+    /// Ends the run now, from whichever thread.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn check(&self) -> Result<(), Stop> {
-        match self.deadline {
-            Some(deadline) if Instant::now() >= deadline => Err(Stop::Late),
-            _ => Ok(()),
+        let is_late = self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline);
+        match is_late || self.cancelled.load(Ordering::Relaxed) {
+            true => Err(Stop::Late),
+            false => Ok(()),
         }
     }
 }

@@ -18,8 +18,14 @@ pub(crate) fn quote(text: &str) -> String {
             '\u{b}' => quoted.push_str("\\v"),
             '\0'..='\u{1f}' | '\u{7f}' => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
             // Spaces other than the usual one are not printable to Go.
-            '\u{80}'..='\u{a0}' | '\u{ad}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
-            | '\u{205f}'..='\u{206f}' | '\u{3000}' | '\u{e000}'..='\u{f8ff}' | '\u{feff}'
+            '\u{80}'..='\u{a0}'
+            | '\u{ad}'
+            | '\u{2000}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{205f}'..='\u{206f}'
+            | '\u{3000}'
+            | '\u{e000}'..='\u{f8ff}'
+            | '\u{feff}'
             | '\u{fff0}'..='\u{fffb}' => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => quoted.push(c),
         }
@@ -76,7 +82,11 @@ fn number(text: &[char], from: usize, start: u64) -> (u64, usize) {
 /// A JSON number, which Go keeps as a float, as yaml.v3 writes it.
 pub(crate) fn float(number: f64) -> String {
     if number == 0.0 {
-        return if number.is_sign_negative() { "-0".into() } else { "0".into() };
+        return if number.is_sign_negative() {
+            "-0".into()
+        } else {
+            "0".into()
+        };
     }
     let scientific = format!("{number:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -106,7 +116,16 @@ mod tests {
 
     #[test]
     fn floats_are_written_as_go_does() {
-        for (number, text) in [(1.0, "1"), (80.0, "80"), (0.5, "0.5"), (1e6, "1e+06"), (123_456.0, "123456"), (1_234_567.0, "1.234567e+06"), (1e-5, "1e-05"), (1e21, "1e+21")] {
+        for (number, text) in [
+            (1.0, "1"),
+            (80.0, "80"),
+            (0.5, "0.5"),
+            (1e6, "1e+06"),
+            (123_456.0, "123456"),
+            (1_234_567.0, "1.234567e+06"),
+            (1e-5, "1e-05"),
+            (1e21, "1e+21"),
+        ] {
             assert_eq!(float(number), text);
         }
     }

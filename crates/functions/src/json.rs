@@ -15,7 +15,9 @@ pub(crate) fn through(node: &Node) -> Node {
                 .iter()
                 .map(|(key, value)| (encoded(key.value().unwrap_or("")), through(value)))
                 .collect();
-            fields.sort_by(|(a, _), (b, _)| go::natural(a.value().unwrap_or(""), b.value().unwrap_or("")));
+            fields.sort_by(|(a, _), (b, _)| {
+                go::natural(a.value().unwrap_or(""), b.value().unwrap_or(""))
+            });
             let flow = fields.is_empty();
             let mut node = Node::mapping(fields);
             if let Content::Mapping { flow: of, .. } = &mut node.content {
@@ -58,7 +60,10 @@ pub(crate) fn number(text: &str) -> Option<f64> {
         None => (1.0, text.strip_prefix('+').unwrap_or(&text)),
     };
     let radix = |radix, digits| u64::from_str_radix(digits, radix).ok();
-    #[allow(clippy::cast_precision_loss, reason = "Go keeps JSON numbers as floats, too")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "Go keeps JSON numbers as floats, too"
+    )]
     let whole = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => radix(16, &digits[2..]),
         [b'0', b'b' | b'B', ..] => radix(2, &digits[2..]),
@@ -67,7 +72,9 @@ pub(crate) fn number(text: &str) -> Option<f64> {
         _ => None,
     }
     .map(|whole| whole as f64);
-    whole.or_else(|| digits.parse().ok()).map(|number| sign * number)
+    whole
+        .or_else(|| digits.parse().ok())
+        .map(|number| sign * number)
 }
 
 /// A string as `encoding/json` writes it.

@@ -54,9 +54,13 @@ impl ResourceList {
     }
 
     fn read_sdk(text: &str) -> Result<Self, String> {
-        let mut documents = parse_all(text)
-            .map_err(|error| format!("failed to parse input bytes: failed to parse input bytes: {error}"))?;
-        if let Some(document) = documents.iter().find(|document| !document.root.is_mapping()) {
+        let mut documents = parse_all(text).map_err(|error| {
+            format!("failed to parse input bytes: failed to parse input bytes: {error}")
+        })?;
+        if let Some(document) = documents
+            .iter()
+            .find(|document| !document.root.is_mapping())
+        {
             let kind = kind_number(&document.root);
             return Err(format!(
                 "failed to parse input bytes: failed to extract objects: unhandled node kind {kind}"
@@ -91,7 +95,9 @@ impl ResourceList {
         if let [one] = parts[..] {
             let root = parse(one)?.into_iter().next().map(|document| document.root);
             return match root {
-                Some(root) if root.kind() == KIND || root.kind() == "List" => Ok(Self::from_root(root)),
+                Some(root) if root.kind() == KIND || root.kind() == "List" => {
+                    Ok(Self::from_root(root))
+                }
                 Some(root) if root.is_mapping() => Ok(Self::of(vec![root])),
                 _ => Ok(Self::of(Vec::new())),
             };
@@ -134,14 +140,18 @@ impl ResourceList {
 
     /// The function's configuration; `None` if there is none, or an empty one.
     pub(crate) fn config(&self) -> Option<&Node> {
-        self.config.as_ref().filter(|config| !config.fields().is_empty())
+        self.config
+            .as_ref()
+            .filter(|config| !config.fields().is_empty())
     }
 
     /// Writes the list; `function` is the name below which results are told.
     pub(crate) fn write(self, dialect: Dialect, function: &str) -> String {
         match dialect {
             Dialect::Sdk => self.write_sdk(),
-            Dialect::Framework { indent, results } => self.write_framework(indent, results, function),
+            Dialect::Framework { indent, results } => {
+                self.write_framework(indent, results, function)
+            }
         }
     }
 
@@ -160,10 +170,12 @@ impl ResourceList {
         if let Some(config) = self.config.filter(|config| !config.fields().is_empty()) {
             root.insert("functionConfig", config);
         }
-        let earlier = self.earlier.map(|mut earlier| match earlier.remove("items") {
-            Some(items) => items,
-            None => earlier,
-        });
+        let earlier = self
+            .earlier
+            .map(|mut earlier| match earlier.remove("items") {
+                Some(items) => items,
+                None => earlier,
+            });
         let mut results = match earlier.map(|earlier| earlier.content) {
             Some(Content::Sequence { items, .. }) => items,
             _ => Vec::new(),
@@ -180,7 +192,9 @@ impl ResourceList {
         for item in &mut items {
             raise_heads(item);
             let metadata = item.get_mut("metadata");
-            let annotations = metadata.as_ref().and_then(|metadata| metadata.get("annotations"));
+            let annotations = metadata
+                .as_ref()
+                .and_then(|metadata| metadata.get("annotations"));
             let are_empty = annotations.is_some_and(|it| it.is_mapping() && it.fields().is_empty());
             if let (Some(metadata), true) = (metadata, are_empty) {
                 metadata.remove("annotations");
@@ -188,7 +202,8 @@ impl ResourceList {
         }
         let bare = self.kind.value() == Some("");
         if bare {
-            let documents: Vec<String> = items.iter().map(|item| write_node(item, indent)).collect();
+            let documents: Vec<String> =
+                items.iter().map(|item| write_node(item, indent)).collect();
             return documents.join("---\n");
         }
         let mut root = Node::mapping(Vec::new());
@@ -203,7 +218,11 @@ impl ResourceList {
             ResultStyle::List => Form::Framework,
             ResultStyle::Named => Form::OldFramework,
         };
-        let results: Vec<Node> = self.results.iter().map(|report| report.node(form)).collect();
+        let results: Vec<Node> = self
+            .results
+            .iter()
+            .map(|report| report.node(form))
+            .collect();
         let results = match style {
             _ if results.is_empty() => self.earlier,
             ResultStyle::List => Some(Node::sequence(results)),

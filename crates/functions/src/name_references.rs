@@ -40,7 +40,9 @@ fn field(group: &str, version: &str, kind: &str, path: &str) -> FieldSpec {
 
 fn in_pods(paths: &[&str]) -> Vec<FieldSpec> {
     let of_pod = |(version, kind, spec): &(&str, &str, &str)| {
-        let fields = paths.iter().map(|path| field("", version, kind, &format!("{spec}/{path}")));
+        let fields = paths
+            .iter()
+            .map(|path| field("", version, kind, &format!("{spec}/{path}")));
         fields.collect::<Vec<_>>()
     };
     PODS.iter().flat_map(of_pod).collect()
@@ -53,11 +55,19 @@ fn in_some_pods(path: &str) -> Vec<FieldSpec> {
 
 /// Fields of a kind, whatever its group and version.
 fn fields(places: &[(&str, &str)]) -> Vec<FieldSpec> {
-    places.iter().map(|(kind, path)| field("", "", kind, path)).collect()
+    places
+        .iter()
+        .map(|(kind, path)| field("", "", kind, path))
+        .collect()
 }
 
 pub(crate) fn table() -> Vec<References> {
-    let to = |group, version, kind, fields| References { group, version, kind, fields };
+    let to = |group, version, kind, fields| References {
+        group,
+        version,
+        kind,
+        fields,
+    };
     let scaled = || fields(&[("HorizontalPodAutoscaler", "spec/scaleTargetRef/name")]);
     let rbac = "rbac.authorization.k8s.io";
     let admission = "admissionregistration.k8s.io";
@@ -73,7 +83,10 @@ pub(crate) fn table() -> Vec<References> {
         ("Node", "spec/configSource/configMap"),
         ("Role", "rules/resourceNames"),
         ("ClusterRole", "rules/resourceNames"),
-        ("Ingress", "metadata/annotations/nginx.ingress.kubernetes.io\\/fastcgi-params-configmap"),
+        (
+            "Ingress",
+            "metadata/annotations/nginx.ingress.kubernetes.io\\/fastcgi-params-configmap",
+        ),
     ]));
     let mut secrets = in_pods(&[
         "volumes/secret/secretName",
@@ -86,9 +99,18 @@ pub(crate) fn table() -> Vec<References> {
     ]);
     secrets.extend(fields(&[
         ("Ingress", "spec/tls/secretName"),
-        ("Ingress", "metadata/annotations/ingress.kubernetes.io\\/auth-secret"),
-        ("Ingress", "metadata/annotations/nginx.ingress.kubernetes.io\\/auth-secret"),
-        ("Ingress", "metadata/annotations/nginx.ingress.kubernetes.io\\/auth-tls-secret"),
+        (
+            "Ingress",
+            "metadata/annotations/ingress.kubernetes.io\\/auth-secret",
+        ),
+        (
+            "Ingress",
+            "metadata/annotations/nginx.ingress.kubernetes.io\\/auth-secret",
+        ),
+        (
+            "Ingress",
+            "metadata/annotations/nginx.ingress.kubernetes.io\\/auth-tls-secret",
+        ),
         ("ServiceAccount", "imagePullSecrets/name"),
         ("StorageClass", "parameters/secretName"),
         ("StorageClass", "parameters/adminSecretName"),
@@ -112,9 +134,24 @@ pub(crate) fn table() -> Vec<References> {
     ]);
     services.extend([
         field("apps", "", "StatefulSet", "spec/serviceName"),
-        field("apiregistration.k8s.io", "", "APIService", "spec/service/name"),
-        field(admission, "", "ValidatingWebhookConfiguration", "webhooks/clientConfig/service"),
-        field(admission, "", "MutatingWebhookConfiguration", "webhooks/clientConfig/service"),
+        field(
+            "apiregistration.k8s.io",
+            "",
+            "APIService",
+            "spec/service/name",
+        ),
+        field(
+            admission,
+            "",
+            "ValidatingWebhookConfiguration",
+            "webhooks/clientConfig/service",
+        ),
+        field(
+            admission,
+            "",
+            "MutatingWebhookConfiguration",
+            "webhooks/clientConfig/service",
+        ),
     ]);
     let mut accounts = vec![
         field(rbac, "", "RoleBinding", "subjects"),
@@ -131,18 +168,46 @@ pub(crate) fn table() -> Vec<References> {
         to("", "v1", "Secret", secrets),
         to("", "v1", "Service", services),
         to(rbac, "", "Role", vec![role("RoleBinding")]),
-        to(rbac, "", "ClusterRole", vec![role("RoleBinding"), role("ClusterRoleBinding")]),
+        to(
+            rbac,
+            "",
+            "ClusterRole",
+            vec![role("RoleBinding"), role("ClusterRoleBinding")],
+        ),
         to("", "v1", "ServiceAccount", accounts),
-        to("", "v1", "PersistentVolumeClaim", in_some_pods("volumes/persistentVolumeClaim/claimName")),
-        to("", "v1", "PersistentVolume", fields(&[
-            ("PersistentVolumeClaim", "spec/volumeName"),
-            ("ClusterRole", "rules/resourceNames"),
-        ])),
-        to("storage.k8s.io", "v1", "StorageClass", fields(&[
-            ("PersistentVolume", "spec/storageClassName"),
-            ("PersistentVolumeClaim", "spec/storageClassName"),
-            ("StatefulSet", "spec/volumeClaimTemplates/spec/storageClassName"),
-        ])),
-        to("scheduling.k8s.io", "v1", "PriorityClass", in_some_pods("priorityClassName")),
+        to(
+            "",
+            "v1",
+            "PersistentVolumeClaim",
+            in_some_pods("volumes/persistentVolumeClaim/claimName"),
+        ),
+        to(
+            "",
+            "v1",
+            "PersistentVolume",
+            fields(&[
+                ("PersistentVolumeClaim", "spec/volumeName"),
+                ("ClusterRole", "rules/resourceNames"),
+            ]),
+        ),
+        to(
+            "storage.k8s.io",
+            "v1",
+            "StorageClass",
+            fields(&[
+                ("PersistentVolume", "spec/storageClassName"),
+                ("PersistentVolumeClaim", "spec/storageClassName"),
+                (
+                    "StatefulSet",
+                    "spec/volumeClaimTemplates/spec/storageClassName",
+                ),
+            ]),
+        ),
+        to(
+            "scheduling.k8s.io",
+            "v1",
+            "PriorityClass",
+            in_some_pods("priorityClassName"),
+        ),
     ]
 }

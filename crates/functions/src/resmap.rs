@@ -17,7 +17,10 @@ pub(crate) fn check(items: &[Node]) -> Result<(), String> {
         let (kind, name) = (item.kind(), item.name());
         let place = effective_namespace(item);
         if !known.insert(format!("{}|{kind}|{name}|{place}", item.api_version())) {
-            return Err(format!("may not add resource with an already registered id: {}", id(item)));
+            return Err(format!(
+                "may not add resource with an already registered id: {}",
+                id(item)
+            ));
         }
     }
     Ok(())
@@ -38,8 +41,13 @@ pub(crate) fn effective_namespace(object: &Node) -> &str {
 /// As Go prints an object's metadata.
 fn printed(object: &Node) -> String {
     let map = |name: &str| {
-        let pairs = object.at(&["metadata", name]).map_or_else(Vec::new, Node::texts);
-        let mut pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+        let pairs = object
+            .at(&["metadata", name])
+            .map_or_else(Vec::new, Node::texts);
+        let mut pairs: Vec<String> = pairs
+            .iter()
+            .map(|(key, value)| format!("{key}:{value}"))
+            .collect();
         pairs.sort();
         format!("map[{}]", pairs.join(" "))
     };

@@ -67,14 +67,17 @@ impl Report {
             Severity::Warning => "warning",
             Severity::Info => "info",
         });
-        let reference = self.object.as_ref().map(|[api_version, kind, name, namespace]| {
-            let mut node = Node::mapping(Vec::new());
-            put(&mut node, "name", name);
-            put(&mut node, "namespace", namespace);
-            put(&mut node, "apiVersion", api_version);
-            put(&mut node, "kind", kind);
-            node
-        });
+        let reference = self
+            .object
+            .as_ref()
+            .map(|[api_version, kind, name, namespace]| {
+                let mut node = Node::mapping(Vec::new());
+                put(&mut node, "name", name);
+                put(&mut node, "namespace", namespace);
+                put(&mut node, "apiVersion", api_version);
+                put(&mut node, "kind", kind);
+                node
+            });
         let field = self.field.as_ref().map(|path| {
             let mut node = Node::mapping(Vec::new());
             put(&mut node, "path", path);
@@ -142,12 +145,15 @@ pub(crate) fn encoded(text: &str) -> Node {
 /// else than text from it, a mapping for example.
 pub(crate) fn field_text(text: &str) -> Node {
     let means_text = || {
-        let Ok(documents) = parse_all(text) else { return true };
+        let Ok(documents) = parse_all(text) else {
+            return true;
+        };
         let root = documents.into_iter().next().map(|document| document.root);
         root.is_some_and(|root| match &root.content {
-            Content::Scalar { value, style: ScalarStyle::Plain } => {
-                root.tag == Tag::Str && !is_old_boolean(value) && !is_base_60(value)
-            }
+            Content::Scalar {
+                value,
+                style: ScalarStyle::Plain,
+            } => root.tag == Tag::Str && !is_old_boolean(value) && !is_base_60(value),
             Content::Scalar { .. } => true,
             _ => false,
         })
@@ -166,7 +172,10 @@ pub(crate) fn field_text(text: &str) -> Node {
 fn is_base_60(text: &str) -> bool {
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (text, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    let digits = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'_')
+    };
     let mut parts = text.split(':');
     let first = parts.next().unwrap_or("");
     let rest: Vec<&str> = parts.collect();

@@ -20,7 +20,11 @@ pub(crate) fn given<'a>(config: Option<&'a Node>, kind: &str) -> Result<Option<G
         ("", "ConfigMap") => Ok(Some(Given::Data(config.data()))),
         ("fn.kpt.dev", own) if own == kind => Ok(Some(Given::Object(config))),
         (group, own) => {
-            let of = if group.is_empty() { String::new() } else { format!(".{group}") };
+            let of = if group.is_empty() {
+                String::new()
+            } else {
+                format!(".{group}")
+            };
             Err(format!(
                 "unknown FunctionConfig `{own}{of}`, expect `{kind}.fn.kpt.dev` or `ConfigMap.v1`"
             ))
@@ -32,12 +36,15 @@ pub(crate) fn given<'a>(config: Option<&'a Node>, kind: &str) -> Result<Option<G
 fn is_placeholder(config: &Node) -> bool {
     config.kind() == "ConfigMap"
         && config.name() == "function-input"
-        && config.get("data").is_some_and(|data| data.fields().is_empty())
+        && config
+            .get("data")
+            .is_some_and(|data| data.fields().is_empty())
 }
 
 /// What is told where no configuration is given.
 pub(crate) fn tell_missing(list: &mut ResourceList) {
-    list.results.push(Report::info("`FunctionConfig` is not given"));
+    list.results
+        .push(Report::info("`FunctionConfig` is not given"));
 }
 
 /// How such functions fail; why is in the results.

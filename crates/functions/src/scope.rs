@@ -18,7 +18,10 @@ pub(crate) fn is_namespaced(api_version: &str, kind: &str) -> Option<bool> {
 }
 
 const NAMESPACED: &[(&str, &str)] = &[
-    ("apps/v1", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet"),
+    (
+        "apps/v1",
+        "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
+    ),
     ("autoscaling/v1", "HorizontalPodAutoscaler Scale"),
     ("autoscaling/v2beta1", "HorizontalPodAutoscaler"),
     ("autoscaling/v2beta2", "HorizontalPodAutoscaler"),
@@ -61,17 +64,35 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("apiregistration.k8s.io/v1beta1", "APIService"),
     ("certificates.k8s.io/v1", "CertificateSigningRequest"),
     ("certificates.k8s.io/v1beta1", "CertificateSigningRequest"),
-    ("flowcontrol.apiserver.k8s.io/v1beta1", "FlowSchema PriorityLevelConfiguration"),
+    (
+        "flowcontrol.apiserver.k8s.io/v1beta1",
+        "FlowSchema PriorityLevelConfiguration",
+    ),
     ("networking.k8s.io/v1", "IngressClass"),
     ("networking.k8s.io/v1beta1", "IngressClass"),
     ("node.k8s.io/v1", "RuntimeClass"),
     ("node.k8s.io/v1beta1", "RuntimeClass"),
     ("policy/v1beta1", "PodSecurityPolicy"),
-    ("rbac.authorization.k8s.io/v1", "ClusterRole ClusterRoleBinding"),
-    ("rbac.authorization.k8s.io/v1beta1", "ClusterRole ClusterRoleBinding"),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRole ClusterRoleBinding",
+    ),
+    (
+        "rbac.authorization.k8s.io/v1beta1",
+        "ClusterRole ClusterRoleBinding",
+    ),
     ("scheduling.k8s.io/v1", "PriorityClass"),
     ("scheduling.k8s.io/v1beta1", "PriorityClass"),
-    ("storage.k8s.io/v1", "CSIDriver CSINode StorageClass VolumeAttachment"),
-    ("storage.k8s.io/v1beta1", "CSIDriver CSINode StorageClass VolumeAttachment"),
-    ("v1", "ComponentStatus Namespace Node NodeProxyOptions PersistentVolume"),
+    (
+        "storage.k8s.io/v1",
+        "CSIDriver CSINode StorageClass VolumeAttachment",
+    ),
+    (
+        "storage.k8s.io/v1beta1",
+        "CSIDriver CSINode StorageClass VolumeAttachment",
+    ),
+    (
+        "v1",
+        "ComponentStatus Namespace Node NodeProxyOptions PersistentVolume",
+    ),
 ];

@@ -12,7 +12,13 @@ use crate::{
     yaml::{Content, Node, SequenceIndent, Tag, write_node},
 };
 
-const MATCHERS: [&str; 5] = ["by-value", "by-value-regex", "by-path", "put-value", "put-comment"];
+const MATCHERS: [&str; 5] = [
+    "by-value",
+    "by-value-regex",
+    "by-path",
+    "put-value",
+    "put-comment",
+];
 
 #[derive(Debug)]
 pub(crate) struct SearchReplace;
@@ -20,7 +26,10 @@ pub(crate) struct SearchReplace;
 impl Function for SearchReplace {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
         let fail = |list: &mut ResourceList, message: String| {
-            let told = format!("failed to perform search-replace operation: {}", go::quote(&message));
+            let told = format!(
+                "failed to perform search-replace operation: {}",
+                go::quote(&message)
+            );
             report_failure(list, told, message)
         };
         let mut search = match Search::configure(list.config.as_ref()) {
@@ -30,7 +39,12 @@ impl Function for SearchReplace {
         for item in &mut list.items {
             clock.check()?;
             let path = item.annotation(PATH);
-            search.file = if path.is_empty() { item.annotation(LEGACY_PATH) } else { path }.to_owned();
+            search.file = if path.is_empty() {
+                item.annotation(LEGACY_PATH)
+            } else {
+                path
+            }
+            .to_owned();
             let searched = match search.sets_one_path() {
                 true => search.put_by_path(item),
                 false => search.walk(item, ""),
@@ -42,7 +56,10 @@ impl Function for SearchReplace {
         list.results = search.results;
         if list.results.is_empty() {
             let message = "no matches".to_owned();
-            list.results.push(Report { message, ..Report::default() });
+            list.results.push(Report {
+                message,
+                ..Report::default()
+            });
         }
         Ok(())
     }
@@ -65,7 +82,10 @@ impl Search {
         if let Some((key, _)) = data.iter().find(|(key, _)| !MATCHERS.contains(key)) {
             let matchers: Vec<String> = MATCHERS.iter().map(|matcher| go::quote(matcher)).collect();
             let matchers = go::list(matchers.iter().map(String::as_str));
-            return Err(format!("invalid matcher {}, must be one of {matchers}", go::quote(key)));
+            return Err(format!(
+                "invalid matcher {}, must be one of {matchers}",
+                go::quote(key)
+            ));
         }
         let datum = |name: &str| {
             let found = data.iter().find(|(key, _)| *key == name);
@@ -80,7 +100,10 @@ impl Search {
             ..Self::default()
         };
         if search.by_value.is_empty() && expression.is_empty() && search.by_path.is_empty() {
-            return Err("at least one of [\"by-value\", \"by-value-regex\", \"by-path\"] must be provided".into());
+            return Err(
+                "at least one of [\"by-value\", \"by-value-regex\", \"by-path\"] must be provided"
+                    .into(),
+            );
         }
         if !search.by_value.is_empty() && !expression.is_empty() {
             return Err("only one of [\"by-value\", \"by-value-regex\"] can be provided".into());
@@ -89,7 +112,11 @@ impl Search {
             "" => None,
             expression => Some(Regex::new(expression).map_err(|error| {
                 let reason = error.to_string();
-                let reason = reason.lines().last().unwrap_or("").trim_start_matches("error: ");
+                let reason = reason
+                    .lines()
+                    .last()
+                    .unwrap_or("")
+                    .trim_start_matches("error: ");
                 format!("error parsing regexp: {reason}: `{expression}`")
             })?),
         };
@@ -107,7 +134,9 @@ impl Search {
 
     fn put_by_path(&mut self, object: &mut Node) -> Result<(), String> {
         let path: Vec<&str> = self.by_path.split('.').collect();
-        let Some((last, parents)) = path.split_last() else { return Ok(()) };
+        let Some((last, parents)) = path.split_last() else {
+            return Ok(());
+        };
         let mut node = object;
         for key in parents {
             if !node.is_mapping() {
@@ -117,7 +146,9 @@ impl Search {
                 node.remove(key);
                 node.insert(key, Node::mapping(Vec::new()));
             }
-            let Some(child) = node.get_mut(key) else { return Ok(()) };
+            let Some(child) = node.get_mut(key) else {
+                return Ok(());
+            };
             node = child;
         }
         if !node.is_mapping() {
@@ -155,7 +186,10 @@ impl Search {
     fn walk(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
         match &mut node.content {
             Content::Mapping { fields, .. } => {
-                for (key, value) in fields.iter_mut().filter(|(_, value)| !value.items().is_empty()) {
+                for (key, value) in fields
+                    .iter_mut()
+                    .filter(|(_, value)| !value.items().is_empty())
+                {
                     self.comment_list(key, value, path);
                 }
                 for (key, value) in fields {
@@ -186,7 +220,8 @@ impl Search {
         set_flow(value, false);
         let message = self.message(written.trim());
         let field = format!("{} # {}", self.by_path, self.put_comment);
-        self.results.push(Report::about_field(message, field, &self.file));
+        self.results
+            .push(Report::about_field(message, field, &self.file));
     }
 
     fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
@@ -206,7 +241,8 @@ impl Search {
             let written = write_node(node, SequenceIndent::Compact);
             let message = self.message(written.trim());
             let field = path.trim_start_matches('.').to_owned();
-            self.results.push(Report::about_field(message, field, &self.file));
+            self.results
+                .push(Report::about_field(message, field, &self.file));
         }
         Ok(())
     }
@@ -214,7 +250,10 @@ impl Search {
     fn matches(&self, value: &str, path: &str) -> bool {
         let by_path = self.path_matches(path);
         let by_value = (!self.by_value.is_empty() && self.by_value == value)
-            || self.by_regex.as_ref().is_some_and(|regex| regex.is_match(value));
+            || self
+                .by_regex
+                .as_ref()
+                .is_some_and(|regex| regex.is_match(value));
         let only_path = self.by_value.is_empty() && self.by_regex.is_none();
         (by_value && (by_path || self.by_path.is_empty())) || (by_path && only_path)
     }
@@ -230,7 +269,9 @@ impl Search {
 
     /// A text with the groups of the expression filled in.
     fn resolved(&self, value: &str, text: &str) -> Result<String, String> {
-        let Some(regex) = &self.by_regex else { return Ok(text.to_owned()) };
+        let Some(regex) = &self.by_regex else {
+            return Ok(text.to_owned());
+        };
         let mut resolved = text.to_owned();
         if let Some(captures) = regex.captures(value) {
             for (at, group) in captures.iter().enumerate().skip(1) {
@@ -261,7 +302,10 @@ fn wrong_kind(node: &Node) -> String {
         Content::Alias(_) => "AliasNode",
         _ => "ScalarNode",
     };
-    format!("wrong Node Kind for  expected: MappingNode was {kind}: value: {{{}}}", write_node(node, SequenceIndent::Compact).trim())
+    format!(
+        "wrong Node Kind for  expected: MappingNode was {kind}: value: {{{}}}",
+        write_node(node, SequenceIndent::Compact).trim()
+    )
 }
 
 /// `*` stands for one element of a path, `**` for any number of them.
@@ -291,11 +335,15 @@ fn matches_element(element: &str, pattern: &str) -> bool {
         return true;
     }
     let mut parts = element.split('[');
-    let (name, Some(index)) = (parts.next().unwrap_or(""), parts.next()) else { return false };
+    let (name, Some(index)) = (parts.next().unwrap_or(""), parts.next()) else {
+        return false;
+    };
     let mut wanted = pattern.split('[');
     let wanted_name = wanted.next().unwrap_or("");
     (wanted_name == "*" || wanted_name == name)
-        && wanted.next().is_some_and(|wanted| wanted == "*]" || wanted == index)
+        && wanted
+            .next()
+            .is_some_and(|wanted| wanted == "*]" || wanted == index)
 }
 
 #[cfg(test)]
@@ -316,7 +364,11 @@ mod tests {
             ("a.b[0].c", "a.b.c", false),
         ] {
             let split = |text: &'static str| text.split('.').collect::<Vec<_>>();
-            assert_eq!(matches_path(&split(path), &split(pattern)), expected, "{path} {pattern}");
+            assert_eq!(
+                matches_path(&split(path), &split(pattern)),
+                expected,
+                "{path} {pattern}"
+            );
         }
     }
 }

@@ -26,12 +26,21 @@ impl Selector {
     }
 
     pub(crate) fn matches(&self, labels: &[(&str, &str)]) -> bool {
-        let value = |key: &str| labels.iter().find(|(own, _)| *own == key).map(|(_, value)| *value);
+        let value = |key: &str| {
+            labels
+                .iter()
+                .find(|(own, _)| *own == key)
+                .map(|(_, value)| *value)
+        };
         self.0.iter().all(|condition| match condition {
             Condition::Exists(key) => value(key).is_some(),
             Condition::Missing(key) => value(key).is_none(),
-            Condition::In(key, values) => value(key).is_some_and(|own| values.iter().any(|value| value == own)),
-            Condition::NotIn(key, values) => value(key).is_none_or(|own| values.iter().all(|value| value != own)),
+            Condition::In(key, values) => {
+                value(key).is_some_and(|own| values.iter().any(|value| value == own))
+            }
+            Condition::NotIn(key, values) => {
+                value(key).is_none_or(|own| values.iter().all(|value| value != own))
+            }
         })
     }
 }
@@ -65,7 +74,10 @@ fn condition(text: &str) -> Option<Condition> {
     };
     if let Some((name, list)) = text.split_once('(') {
         let list = list.trim_end().strip_suffix(')')?;
-        let values = list.split(',').map(|value| value.trim().to_owned()).collect();
+        let values = list
+            .split(',')
+            .map(|value| value.trim().to_owned())
+            .collect();
         let name = name.trim();
         return match (name.strip_suffix(" notin"), name.strip_suffix(" in")) {
             (Some(name), _) => Some(Condition::NotIn(key(name)?, values)),
@@ -104,7 +116,11 @@ mod tests {
             ("app=db", false),
             ("other", false),
         ] {
-            assert_eq!(Selector::parse(text).unwrap().matches(&labels), expected, "{text}");
+            assert_eq!(
+                Selector::parse(text).unwrap().matches(&labels),
+                expected,
+                "{text}"
+            );
         }
         for bad in ["a b", "=x", "app in web", "a in (x"] {
             assert!(Selector::parse(bad).is_err(), "{bad}");

@@ -22,11 +22,16 @@ type Places = BTreeMap<(String, i64, String), BTreeMap<String, String>>;
 
 impl Function for SetAnnotations {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
-        let fail = |list: &mut ResourceList, message: String| report_failure(list, message.clone(), message);
+        let fail = |list: &mut ResourceList, message: String| {
+            report_failure(list, message.clone(), message)
+        };
         let (annotations, mut specs) = match configure(list.config()) {
             Ok(config) => config,
             Err(message) => {
-                return Err(fail(list, format!("failed to configure function: {message}")));
+                return Err(fail(
+                    list,
+                    format!("failed to configure function: {message}"),
+                ));
             }
         };
         specs.extend(default_specs());
@@ -37,14 +42,18 @@ impl Function for SetAnnotations {
         for at in 0..list.items.len() {
             clock.check()?;
             if let Err(message) = annotate(&mut list.items[at], &annotations, &specs, &mut places) {
-                let message = format!("failed to run function: failed to run transformer: {message}");
+                let message =
+                    format!("failed to run function: failed to run transformer: {message}");
                 return Err(fail(list, message));
             }
         }
         list.results = places.into_iter().map(report).collect();
         if list.results.is_empty() {
             let message = "no annotations applied".to_owned();
-            list.results.push(Report { message, ..Report::default() });
+            list.results.push(Report {
+                message,
+                ..Report::default()
+            });
         }
         Ok(())
     }
@@ -58,7 +67,10 @@ fn configure(config: Option<&Node>) -> Result<Config, String> {
     let (pairs, specs) = match (config.api_version(), config.kind()) {
         ("v1", "ConfigMap") => (config.data(), Vec::new()),
         ("fn.kpt.dev/v1alpha1", "SetAnnotations" | "SetAnnotationConfig") => {
-            let (additional, old) = (config.get("additionalAnnotationFields"), config.get("fieldSpecs"));
+            let (additional, old) = (
+                config.get("additionalAnnotationFields"),
+                config.get("fieldSpecs"),
+            );
             if additional.is_some() && old.is_some() {
                 return Err("`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`".into());
             }
@@ -70,7 +82,9 @@ fn configure(config: Option<&Node>) -> Result<Config, String> {
     if pairs.is_empty() {
         return Err("input annotation list cannot be empty".into());
     }
-    let owned = pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let owned = pairs
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
     let mut annotations: Vec<(String, String)> = owned.collect();
     annotations.sort();
     Ok((annotations, specs))
@@ -78,7 +92,9 @@ fn configure(config: Option<&Node>) -> Result<Config, String> {
 
 fn default_specs() -> Vec<FieldSpec> {
     let template = "spec/template/metadata/annotations";
-    let spec = |group: &str, version: &str, kind: &str, path: &str| FieldSpec::new(group, version, kind, path, true);
+    let spec = |group: &str, version: &str, kind: &str, path: &str| {
+        FieldSpec::new(group, version, kind, path, true)
+    };
     vec![
         spec("", "", "", "metadata/annotations"),
         spec("", "v1", "ReplicationController", template),
@@ -87,8 +103,18 @@ fn default_specs() -> Vec<FieldSpec> {
         spec("", "", "DaemonSet", template),
         spec("", "", "StatefulSet", template),
         spec("batch", "", "Job", template),
-        spec("batch", "", "CronJob", "spec/jobTemplate/metadata/annotations"),
-        spec("batch", "", "CronJob", "spec/jobTemplate/spec/template/metadata/annotations"),
+        spec(
+            "batch",
+            "",
+            "CronJob",
+            "spec/jobTemplate/metadata/annotations",
+        ),
+        spec(
+            "batch",
+            "",
+            "CronJob",
+            "spec/jobTemplate/spec/template/metadata/annotations",
+        ),
     ]
 }
 
@@ -108,7 +134,10 @@ fn annotate(
         for spec in specs {
             spec.apply(item, Create::Mapping, &mut |node, place| {
                 let at = (file.clone(), index, place.to_owned());
-                places.entry(at).or_default().insert(key.clone(), value.clone());
+                places
+                    .entry(at)
+                    .or_default()
+                    .insert(key.clone(), value.clone());
                 set(node, key, value)
             })?;
         }
@@ -137,8 +166,11 @@ fn set(node: &mut Node, key: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn report(((file, index, field), annotations): ((String, i64, String), BTreeMap<String, String>)) -> Report {
-    let pair = |(key, value): (&String, &String)| format!("{}:{}", json::string(key), json::string(value));
+fn report(
+    ((file, index, field), annotations): ((String, i64, String), BTreeMap<String, String>),
+) -> Report {
+    let pair =
+        |(key, value): (&String, &String)| format!("{}:{}", json::string(key), json::string(value));
     let pairs: Vec<String> = annotations.iter().map(pair).collect();
     Report {
         message: format!("set annotations: {{{}}}", pairs.join(",")),

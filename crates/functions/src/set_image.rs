@@ -59,7 +59,9 @@ impl Function for SetImage {
                 count += change.fields(item, &fields)?;
             }
         }
-        list.results.push(Report::info(format!("summary: updated a total of {count} image(s)")));
+        list.results.push(Report::info(format!(
+            "summary: updated a total of {count} image(s)"
+        )));
         Ok(())
     }
 }
@@ -71,7 +73,10 @@ fn configure(given: &Given<'_>) -> Result<(Image, Option<Vec<FieldSpec>>), Strin
         Given::Object(config) => {
             let fields = config.get("additionalImageFields");
             let pairs = config.get("image").map_or_else(Vec::new, Node::texts);
-            (pairs, fields.map(|fields| FieldSpec::read_all(Some(fields))))
+            (
+                pairs,
+                fields.map(|fields| FieldSpec::read_all(Some(fields))),
+            )
         }
     };
     for (key, value) in pairs {
@@ -103,7 +108,8 @@ impl Change {
         }
         // The name is an expression, in the Go function by accident.
         let tag = "(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?";
-        let matcher = Regex::new(&format!("^{}{tag}$", image.name)).map_err(|error| error.to_string())?;
+        let matcher =
+            Regex::new(&format!("^{}{tag}$", image.name)).map_err(|error| error.to_string())?;
         Ok(Self { image, matcher })
     }
 
@@ -113,7 +119,12 @@ impl Change {
             return None;
         }
         let (name, tag, digest) = split(old);
-        let Image { new_name, new_tag, digest: new_digest, .. } = &self.image;
+        let Image {
+            new_name,
+            new_tag,
+            digest: new_digest,
+            ..
+        } = &self.image;
         let name = if new_name.is_empty() { name } else { new_name };
         Some(match (new_tag.as_str(), new_digest.as_str()) {
             (_, digest) if !digest.is_empty() => format!("{name}@{digest}"),
@@ -194,7 +205,10 @@ mod tests {
             ("nginx", ("nginx", "", "")),
             ("nginx:1", ("nginx", ":1", "")),
             ("host:5000/a/nginx", ("host:5000/a/nginx", "", "")),
-            ("host:5000/nginx:1@sha256:0", ("host:5000/nginx", ":1", "@sha256:0")),
+            (
+                "host:5000/nginx:1@sha256:0",
+                ("host:5000/nginx", ":1", "@sha256:0"),
+            ),
             ("nginx@sha256:0", ("nginx", "", "@sha256:0")),
         ] {
             assert_eq!(split(image), parts);

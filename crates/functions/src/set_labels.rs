@@ -30,7 +30,11 @@ impl Function for SetLabels {
         if labels.is_none() {
             runner_config::tell_missing(list);
         }
-        let mut objects = list.items.iter_mut().filter(|item| !item.is_local_config()).peekable();
+        let mut objects = list
+            .items
+            .iter_mut()
+            .filter(|item| !item.is_local_config())
+            .peekable();
         if objects.peek().is_none() {
             list.results.push(Report::info("no input resources"));
             return Ok(());
@@ -44,7 +48,11 @@ impl Function for SetLabels {
             return Ok(());
         }
         labels.sort();
-        let mut labeller = Labeller { labels, count: 0, type_of: (String::new(), String::new()) };
+        let mut labeller = Labeller {
+            labels,
+            count: 0,
+            type_of: (String::new(), String::new()),
+        };
         let mut errors = Vec::new();
         for object in objects {
             clock.check()?;
@@ -55,7 +63,8 @@ impl Function for SetLabels {
         let failed = !errors.is_empty();
         list.results.append(&mut errors);
         let count = labeller.count;
-        list.results.push(Report::info(format!("set {count} labels in total")));
+        list.results
+            .push(Report::info(format!("set {count} labels in total")));
         if failed { Err(failure()) } else { Ok(()) }
     }
 }
@@ -107,7 +116,9 @@ impl Labeller {
         self.update(object, "", LABELS, true)?;
         self.selectors(object)?;
         let kind = Kinds::of(object);
-        let Some(spec) = object.get_mut("spec") else { return Ok(()) };
+        let Some(spec) = object.get_mut("spec") else {
+            return Ok(());
+        };
         if kind.has_pods
             && let Some(template) = spec.get_mut("template")
         {
@@ -122,7 +133,9 @@ impl Labeller {
             self.job(job)?;
         }
         if kind.is_stateful_set {
-            let claims = spec.get_mut("volumeClaimTemplates").and_then(Node::items_mut);
+            let claims = spec
+                .get_mut("volumeClaimTemplates")
+                .and_then(Node::items_mut);
             for claim in claims.into_iter().flatten() {
                 self.update(claim, "", LABELS, true)?;
                 self.update(claim, "", SELECTOR, false)?;
@@ -141,7 +154,10 @@ impl Labeller {
         }
         let kind = Kinds::of(object);
         let creates = kind.has_selector;
-        if creates || object.is_a("batch", "", "Job") || object.is_a("policy", "", "PodDisruptionBudget") {
+        if creates
+            || object.is_a("batch", "", "Job")
+            || object.is_a("policy", "", "PodDisruptionBudget")
+        {
             self.update(object, "", &["spec", "selector", "matchLabels"], creates)?;
         }
         if kind.is_network_policy {
@@ -152,7 +168,9 @@ impl Labeller {
 
     fn job(&mut self, job: &mut Node) -> Result<(), String> {
         self.update(job, ".spec.jobTemplate", LABELS, true)?;
-        let Some(spec) = job.get_mut("spec") else { return Ok(()) };
+        let Some(spec) = job.get_mut("spec") else {
+            return Ok(());
+        };
         self.update(spec, ".spec.jobTemplate.spec", SELECTOR, false)?;
         match spec.get_mut("template") {
             Some(template) => self.pod(template, ".spec.jobTemplate.spec.template"),
@@ -162,12 +180,18 @@ impl Labeller {
 
     fn pod(&mut self, template: &mut Node, place: &str) -> Result<(), String> {
         self.update(template, place, LABELS, true)?;
-        let Some(spec) = template.get_mut("spec") else { return Ok(()) };
-        let constraints = spec.get_mut("topologySpreadConstraints").and_then(Node::items_mut);
+        let Some(spec) = template.get_mut("spec") else {
+            return Ok(());
+        };
+        let constraints = spec
+            .get_mut("topologySpreadConstraints")
+            .and_then(Node::items_mut);
         for constraint in constraints.into_iter().flatten() {
             self.update(constraint, "", LABEL_SELECTOR, false)?;
         }
-        let Some(affinity) = spec.get_mut("affinity") else { return Ok(()) };
+        let Some(affinity) = spec.get_mut("affinity") else {
+            return Ok(());
+        };
         // The Go function looks for the terms beside podAffinity, not in it, once
         // for each kind of affinity that is there.
         for kind in ["podAffinity", "podAntiAffinity"] {
@@ -200,13 +224,22 @@ impl Labeller {
     }
 
     /// Sets the labels below `path`; those that are missing only if `create`.
-    fn update(&mut self, node: &mut Node, place: &str, path: &[&str], create: bool) -> Result<(), String> {
+    fn update(
+        &mut self,
+        node: &mut Node,
+        place: &str,
+        path: &[&str],
+        create: bool,
+    ) -> Result<(), String> {
         for (key, value) in &self.labels {
             let path = [path, &[key.as_str()]].concat();
             let odd = || {
                 let (api_version, kind) = &self.type_of;
                 // Entries of lists do not know which object they belong to.
-                let of = if place.is_empty() && !path.starts_with(&["metadata"]) && !path.starts_with(&["spec"]) {
+                let of = if place.is_empty()
+                    && !path.starts_with(&["metadata"])
+                    && !path.starts_with(&["spec"])
+                {
                     "apiVersion=, kind=".to_owned()
                 } else {
                     format!("apiVersion={api_version}, kind={kind}")
@@ -229,7 +262,9 @@ impl Labeller {
 
 /// The text at a path; `Err` if something else is there or on the way.
 pub(crate) fn nested_text<'a>(node: &'a Node, path: &[&str]) -> Result<Option<&'a str>, ()> {
-    let Some((last, parents)) = path.split_last() else { return Ok(None) };
+    let Some((last, parents)) = path.split_last() else {
+        return Ok(None);
+    };
     let mut node = node;
     for key in parents {
         match node.get(key) {
@@ -257,7 +292,8 @@ impl Kinds {
     fn of(object: &Node) -> Self {
         let is_stateful_set = object.is_a("apps", "", "StatefulSet");
         let workloads = ["Deployment", "ReplicaSet", "DaemonSet"];
-        let has_selector = is_stateful_set || workloads.iter().any(|kind| object.is_a("", "", kind));
+        let has_selector =
+            is_stateful_set || workloads.iter().any(|kind| object.is_a("", "", kind));
         Self {
             has_selector,
             has_pods: has_selector

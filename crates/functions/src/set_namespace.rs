@@ -43,7 +43,10 @@ impl Function for SetNamespace {
         };
         let mut objects: Vec<&mut Node> = Vec::new();
         objects.extend(list.items.iter_mut().filter(|item| !item.is_local_config()));
-        let known: HashSet<String> = objects.iter().filter_map(|object| identity(object)).collect();
+        let known: HashSet<String> = objects
+            .iter()
+            .filter_map(|object| identity(object))
+            .collect();
         let mut moves = Moves::new(config);
         for object in objects.iter_mut().filter(|object| !is_namespaced(object)) {
             clock.check()?;
@@ -81,7 +84,11 @@ fn configure(config: Option<&Node>) -> Result<Config, String> {
     };
     if config.is_a("", "v1", "ConfigMap") {
         let data = config.data();
-        if data.iter().any(|(key, _)| config.at(&["data", key]).is_some_and(|value| value.as_text().is_none() && !value.is_null())) {
+        if data.iter().any(|(key, _)| {
+            config
+                .at(&["data", key])
+                .is_some_and(|value| value.as_text().is_none() && !value.is_null())
+        }) {
             return Err("failed to parse FunctionConfig as ConfigMap".into());
         }
         let datum = |name: &str| config.text_at(&["data", name]).to_owned();
@@ -93,19 +100,31 @@ fn configure(config: Option<&Node>) -> Result<Config, String> {
         if namespace.is_empty() {
             return Err("`data.namespace` should not be empty".into());
         }
-        return Ok(Config { namespace, matcher: datum("namespaceMatcher") });
+        return Ok(Config {
+            namespace,
+            matcher: datum("namespaceMatcher"),
+        });
     }
     if config.is_a("fn.kpt.dev", "v1alpha1", "SetNamespace") {
         let fields = ["namespace", "namespaceMatcher"];
-        let odd = |name: &&str| config.get(name).is_some_and(|value| value.as_text().is_none() && !value.is_null());
+        let odd = |name: &&str| {
+            config
+                .get(name)
+                .is_some_and(|value| value.as_text().is_none() && !value.is_null())
+        };
         if fields.iter().any(odd) {
-            return Err("failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace".into());
+            return Err(
+                "failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace".into(),
+            );
         }
         let namespace = config.text_at(&["namespace"]).to_owned();
         if namespace.is_empty() {
             return Err("`namespace` should not be empty".into());
         }
-        return Ok(Config { namespace, matcher: config.text_at(&["namespaceMatcher"]).to_owned() });
+        return Ok(Config {
+            namespace,
+            matcher: config.text_at(&["namespaceMatcher"]).to_owned(),
+        });
     }
     Err(format!(
         "unknown functionConfig Kind={} ApiVersion={}, expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`",
@@ -117,9 +136,17 @@ fn configure(config: Option<&Node>) -> Result<Config, String> {
 /// An error about the configuration, which names the configuration.
 fn about_config(message: String, config: Option<&Node>) -> Report {
     let mut report = Report::error(message);
-    let text = |get: fn(&Node) -> &str| config.map_or(String::new(), |config| get(config).to_owned());
-    report.object = Some([text(Node::api_version), text(Node::kind), text(Node::name), text(Node::namespace)]);
-    let path = config.map_or("", |config| config.annotation(PATH)).to_owned();
+    let text =
+        |get: fn(&Node) -> &str| config.map_or(String::new(), |config| get(config).to_owned());
+    report.object = Some([
+        text(Node::api_version),
+        text(Node::kind),
+        text(Node::name),
+        text(Node::namespace),
+    ]);
+    let path = config
+        .map_or("", |config| config.annotation(PATH))
+        .to_owned();
     let index = config.and_then(|config| config.annotation(INDEX).parse().ok());
     // A path that is not there leaves no index either.
     report.file = Some((path, index.unwrap_or(-1)));
@@ -131,7 +158,8 @@ fn has_namespace(object: &Node) -> bool {
 }
 
 fn is_namespaced(object: &Node) -> bool {
-    scope::is_namespaced(object.api_version(), object.kind()).unwrap_or_else(|| has_namespace(object))
+    scope::is_namespaced(object.api_version(), object.kind())
+        .unwrap_or_else(|| has_namespace(object))
 }
 
 fn effective_namespace(object: &Node) -> &str {
@@ -156,7 +184,10 @@ fn identity(object: &Node) -> Option<String> {
 fn origin(object: &Node) -> Result<(String, String), Stop> {
     let upstream = object.annotation(UPSTREAM).trim();
     if upstream.is_empty() {
-        return Ok((effective_namespace(object).to_owned(), object.name().to_owned()));
+        return Ok((
+            effective_namespace(object).to_owned(),
+            object.name().to_owned(),
+        ));
     }
     parse_upstream(upstream).ok_or_else(|| {
         Stop::Failed(format!(
@@ -172,12 +203,13 @@ fn parse_upstream(text: &str) -> Option<(String, String)> {
         text.starts_with(|c: char| c.is_ascii_uppercase())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
-    let is_namespace = |text: &str| {
-        text == UNKNOWN || ((1..=63).contains(&text.len()) && text.chars().all(label))
-    };
+    let is_namespace =
+        |text: &str| text == UNKNOWN || ((1..=63).contains(&text.len()) && text.chars().all(label));
     let parts: Vec<&str> = text.split('|').collect();
     parts.windows(4).find_map(|window| {
-        let [_, kind, namespace, name] = window else { return None };
+        let [_, kind, namespace, name] = window else {
+            return None;
+        };
         let name: String = name.chars().take_while(|c| label(*c)).take(63).collect();
         (is_kind(kind) && is_namespace(namespace) && !name.is_empty())
             .then(|| ((*namespace).to_owned(), name))
@@ -193,7 +225,12 @@ struct Moves {
 
 impl Moves {
     fn new(config: Config) -> Self {
-        Self { config, results: Vec::new(), count: 0, old: BTreeSet::new() }
+        Self {
+            config,
+            results: Vec::new(),
+            count: 0,
+            old: BTreeSet::new(),
+        }
     }
 
     /// What `current` becomes.
@@ -207,8 +244,14 @@ impl Moves {
             return current.to_owned();
         }
         if !matcher.is_empty() && matcher == origin {
-            let object = if object.is_empty() { "[]".to_owned() } else { format!("[{object}]") };
-            self.results.push(Report::info(format!("{object} has matching origin {origin}")));
+            let object = if object.is_empty() {
+                "[]".to_owned()
+            } else {
+                format!("[{object}]")
+            };
+            self.results.push(Report::info(format!(
+                "{object} has matching origin {origin}"
+            )));
         }
         if !(matcher.is_empty() || matcher == current || matcher == origin) {
             return current.to_owned();
@@ -220,7 +263,14 @@ impl Moves {
 
     /// Objects outside of namespaces may be one, or name one.
     fn in_cluster_scoped(&mut self, object: &mut Node) -> Result<(), Stop> {
-        const WEBHOOK: [&str; 6] = ["spec", "conversion", "webhook", "clientConfig", "service", "namespace"];
+        const WEBHOOK: [&str; 6] = [
+            "spec",
+            "conversion",
+            "webhook",
+            "clientConfig",
+            "service",
+            "namespace",
+        ];
         if object.is_a("", "v1", "Namespace") {
             let (_, origin) = origin(object)?;
             let name = self.moved(&origin, object.name(), &object.describe());
@@ -232,7 +282,10 @@ impl Moves {
         } else if matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding") {
             let subjects = object.get_mut("subjects").and_then(Node::items_mut);
             for subject in subjects.into_iter().flatten() {
-                if let Some(namespace) = subject.get_mut("namespace").filter(|it| it.as_text().is_some()) {
+                if let Some(namespace) = subject
+                    .get_mut("namespace")
+                    .filter(|it| it.as_text().is_some())
+                {
                     let moved = self.moved("", namespace.value().unwrap_or(""), "");
                     namespace.set_text(&moved);
                 }
@@ -242,7 +295,13 @@ impl Moves {
     }
 
     fn at(&mut self, object: &mut Node, path: &[&str]) -> Result<(), Stop> {
-        let odd = || Stop::Failed(format!("{} has unmatched field type \"string\" in fieldpath .{}", object.describe(), path.join(".")));
+        let odd = || {
+            Stop::Failed(format!(
+                "{} has unmatched field type \"string\" in fieldpath .{}",
+                object.describe(),
+                path.join(".")
+            ))
+        };
         let current = match object.at(path) {
             None => "",
             Some(node) => node.as_text().ok_or_else(odd)?,
@@ -260,13 +319,19 @@ impl Moves {
     }
 
     /// Makes depends-on annotations follow the objects that were `known`.
-    fn depends_on(&self, objects: &mut [&mut Node], known: &HashSet<String>) -> (usize, BTreeSet<String>) {
+    fn depends_on(
+        &self,
+        objects: &mut [&mut Node],
+        known: &HashSet<String>,
+    ) -> (usize, BTreeSet<String>) {
         let Config { namespace, matcher } = &self.config;
         let mut old = BTreeSet::new();
         let mut count = 0;
         for object in objects {
             let annotation = object.annotation(DEPENDS_ON);
-            let Some([group, kind, name, current]) = namespaced_reference(annotation) else { continue };
+            let Some([group, kind, name, current]) = namespaced_reference(annotation) else {
+                continue;
+            };
             let matches = matcher.is_empty() || matcher == current;
             if !known.contains(annotation) || current == namespace || !matches {
                 continue;
@@ -283,8 +348,13 @@ impl Moves {
 /// Group, kind, name and namespace of `group/namespaces/namespace/kind/name`.
 fn namespaced_reference(text: &str) -> Option<[&str; 4]> {
     let parts: Vec<&str> = text.split('/').collect();
-    let [group, "namespaces", namespace, kind, name] = parts[..] else { return None };
-    let word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
+    let [group, "namespaces", namespace, kind, name] = parts[..] else {
+        return None;
+    };
+    let word = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    };
     let parts = [group, kind, name, namespace];
     parts.iter().all(|part| word(part)).then_some(parts)
 }

@@ -21,7 +21,11 @@ pub(crate) struct SetProjectId;
 
 impl Function for SetProjectId {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
-        let project = list.config.as_ref().map_or("", |config| config.text_at(&["data", SETTER])).to_owned();
+        let project = list
+            .config
+            .as_ref()
+            .map_or("", |config| config.text_at(&["data", SETTER]))
+            .to_owned();
         set_setters(&mut list.items, &project)
             .map_err(|error| format!("failed to set project-id setter: {error}"))?;
         for item in &mut list.items {
@@ -39,8 +43,15 @@ impl Function for SetProjectId {
 
 /// `NAME.cnrm.cloud.google.com/VERSION`, except for the system's own objects.
 fn is_config_connector(api_version: &str) -> bool {
-    let word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let Some((group, version)) = api_version.split_once('/') else { return false };
+    let word = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let Some((group, version)) = api_version.split_once('/') else {
+        return false;
+    };
     let name = group.strip_suffix(".cnrm.cloud.google.com").unwrap_or("");
     word(name) && word(version) && name != "core"
 }
@@ -56,13 +67,16 @@ fn set_setters(items: &mut [Node], project: &str) -> Result<(), String> {
         return Err("failed to find Kptfile: unable to find Kptfile, please include --include-meta-resources flag if a Kptfile is present".into());
     }
     for kptfile in kptfiles {
-        set_setter(items, kptfile, project).map_err(|error| format!("error updating Kptfile: {error}"))?;
+        set_setter(items, kptfile, project)
+            .map_err(|error| format!("error updating Kptfile: {error}"))?;
     }
     Ok(())
 }
 
 fn set_setter(items: &mut [Node], mut kptfile: Node, project: &str) -> Result<(), String> {
-    let mutators = kptfile.at(&["pipeline", "mutators"]).map_or(&[][..], Node::items);
+    let mutators = kptfile
+        .at(&["pipeline", "mutators"])
+        .map_or(&[][..], Node::items);
     let is_apply = |function: &Node| function.text_at(&["image"]).contains("apply-setters");
     match mutators.iter().position(is_apply) {
         Some(at) => {
@@ -70,7 +84,9 @@ fn set_setter(items: &mut [Node], mut kptfile: Node, project: &str) -> Result<()
             let path = function.text_at(&["configPath"]).to_owned();
             if function.get("configMap").is_some() {
                 if function.text_at(&["configMap", SETTER]).is_empty() {
-                    let mutators = kptfile.at_mut(&["pipeline", "mutators"]).and_then(Node::items_mut);
+                    let mutators = kptfile
+                        .at_mut(&["pipeline", "mutators"])
+                        .and_then(Node::items_mut);
                     if let Some(function) = mutators.and_then(|mutators| mutators.get_mut(at)) {
                         let _ = function.set_text_at(&["configMap", SETTER], project);
                     }
@@ -93,7 +109,10 @@ fn set_setter(items: &mut [Node], mut kptfile: Node, project: &str) -> Result<()
 fn set_in_file(items: &mut [Node], path: &str, project: &str) -> Result<(), String> {
     let file = items.iter_mut().find(|item| item.annotation(PATH) == path);
     let Some(file) = file else {
-        return Err(format!("failed to find setter file: {}", kptfile::missing_file(path)));
+        return Err(format!(
+            "failed to find setter file: {}",
+            kptfile::missing_file(path)
+        ));
     };
     if !file.text_at(&["data", SETTER]).is_empty() {
         return Ok(());
@@ -104,7 +123,9 @@ fn set_in_file(items: &mut [Node], path: &str, project: &str) -> Result<(), Stri
     data.push((SETTER.to_owned(), project.to_owned()));
     data.sort();
     file.remove("data");
-    let fields = data.iter().map(|(key, value)| (Node::text(key.as_str()), field_text(value)));
+    let fields = data
+        .iter()
+        .map(|(key, value)| (Node::text(key.as_str()), field_text(value)));
     file.insert("data", Node::mapping(fields.collect()));
     Ok(())
 }
@@ -119,7 +140,9 @@ fn add_function(kptfile: &mut Node, project: &str) {
         kptfile.remove("pipeline");
         kptfile.insert("pipeline", Node::mapping(Vec::new()));
     }
-    let Some(pipeline) = kptfile.get_mut("pipeline") else { return };
+    let Some(pipeline) = kptfile.get_mut("pipeline") else {
+        return;
+    };
     match pipeline.get_mut("mutators").and_then(Node::items_mut) {
         Some(mutators) => mutators.push(function),
         None => {

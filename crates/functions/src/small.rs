@@ -31,7 +31,10 @@ impl Function for RemoveLocalConfig {
             list.results = vec![Report::new(Severity::Warning, message)];
             return Ok(());
         }
-        list.results = vec![Report::info(format!("Number of resources pruned: {}", removed.len()))];
+        list.results = vec![Report::info(format!(
+            "Number of resources pruned: {}",
+            removed.len()
+        ))];
         list.results.extend(removed.iter().map(|object| {
             let mut report = Report::info(format!("Resource name: [{}]", object.name()));
             report.file = file(object);
@@ -77,7 +80,9 @@ impl Function for SetEnforcementAction {
                 let message = format!("Found no policy to set to [{action}]");
                 vec![Report::new(Severity::Warning, message)]
             }
-            count => vec![Report::info(format!("Number of policies set to [{action}]: {count}"))],
+            count => vec![Report::info(format!(
+                "Number of policies set to [{action}]: {count}"
+            ))],
         };
         list.results.append(&mut results);
         Ok(())
@@ -89,7 +94,9 @@ fn set_action(policy: &mut Node, action: &str) {
         policy.remove("spec");
         policy.insert("spec", Node::mapping(Vec::new()));
     }
-    let Some(spec) = policy.get_mut("spec") else { return };
+    let Some(spec) = policy.get_mut("spec") else {
+        return;
+    };
     match spec.get_mut("enforcementAction") {
         // kyaml replaces the whole node: its comments go, its style stays.
         Some(value) => {
@@ -109,7 +116,9 @@ const FUNCTION: [&str; 2] = ["config.kubernetes.io/function", "config.k8s.io/fun
 impl Function for UpsertResource {
     fn run(&self, list: &mut ResourceList, _: &Clock) -> Result<(), Stop> {
         let Some(object) = list.config.clone().filter(Node::is_mapping) else {
-            return Err(Stop::Failed("failed to upsert resource: missing Resource metadata".into()));
+            return Err(Stop::Failed(
+                "failed to upsert resource: missing Resource metadata".into(),
+            ));
         };
         let own: Vec<(String, String)> = annotations(&object)
             .into_iter()
@@ -117,7 +126,9 @@ impl Function for UpsertResource {
             .collect();
         let mut replaced = false;
         for item in &mut list.items {
-            let is_config = FUNCTION.iter().any(|name| !item.annotation(name).is_empty());
+            let is_config = FUNCTION
+                .iter()
+                .any(|name| !item.annotation(name).is_empty());
             if is_config || !is_same(item, &object) {
                 continue;
             }
@@ -136,7 +147,9 @@ impl Function for UpsertResource {
         }
         if !replaced {
             let mut added = object;
-            let own = own.into_iter().filter(|(name, _)| ![PATH, INDEX, LEGACY_PATH, LEGACY_INDEX].contains(&name.as_str()));
+            let own = own.into_iter().filter(|(name, _)| {
+                ![PATH, INDEX, LEGACY_PATH, LEGACY_INDEX].contains(&name.as_str())
+            });
             set_annotations(&mut added, own.collect());
             list.items.push(added);
         }
@@ -153,17 +166,24 @@ fn is_same(a: &Node, b: &Node) -> bool {
 pub(crate) fn annotations(object: &Node) -> Vec<(String, String)> {
     let annotations = object.at(&["metadata", "annotations"]);
     let pairs = annotations.map_or_else(Vec::new, Node::texts);
-    pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// Replaces the annotations, sorted, as kyaml does.
 pub(crate) fn set_annotations(object: &mut Node, mut annotations: Vec<(String, String)>) {
-    let Some(metadata) = object.get_mut("metadata") else { return };
+    let Some(metadata) = object.get_mut("metadata") else {
+        return;
+    };
     metadata.remove("annotations");
     if annotations.is_empty() {
         return;
     }
     annotations.sort();
-    let fields = annotations.into_iter().map(|(name, value)| (Node::text(name), field_text(&value)));
+    let fields = annotations
+        .into_iter()
+        .map(|(name, value)| (Node::text(name), field_text(&value)));
     metadata.insert("annotations", Node::mapping(fields.collect()));
 }

@@ -21,6 +21,9 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
     if words.first().is_some_and(|word| word == "eval") {
         return cli::eval(words.split_off(1));
     }
+    if words.first().is_some_and(|word| word == "fn") {
+        return cli::function(words.split_off(1));
+    }
     match Config::parse(words) {
         Ok(Request::Print(text)) => {
             print!("{text}");

@@ -125,7 +125,9 @@ fn expect(node: &Node, is: bool, kind: &str) -> Result<(), String> {
         Content::Alias(_) => "AliasNode",
     };
     let text = write_node(node, SequenceIndent::Compact);
-    Err(format!("wrong node kind: expected {kind} but got {own}: node contents:\n{text}"))
+    Err(format!(
+        "wrong node kind: expected {kind} but got {own}: node contents:\n{text}"
+    ))
 }
 
 /// Calls `at` for every node that the path leads to, and counts them. What is
@@ -172,14 +174,18 @@ fn visit_index(
     at: &mut dyn FnMut(&mut Node),
 ) -> Result<usize, String> {
     expect(node, node.is_sequence(), "SequenceNode")?;
-    let Some(items) = node.items_mut() else { return Ok(0) };
+    let Some(items) = node.items_mut() else {
+        return Ok(0);
+    };
     if let (true, Some(leaf)) = (items.len() == place, create) {
         items.push(leaf.node(rest));
     }
     let count = items.len();
     match items.get_mut(place) {
         Some(item) => visit(item, rest, create, at),
-        None => Err(format!("index {place} specified but only {count} elements found")),
+        None => Err(format!(
+            "index {place} specified but only {count} elements found"
+        )),
     }
 }
 
@@ -193,9 +199,15 @@ fn visit_matches(
     let (field, value) = field_and_value(part)?;
     let regex = Regex::new(value).map_err(|error| error.to_string())?;
     expect(node, node.is_sequence(), "SequenceNode")?;
-    let Some(items) = node.items_mut() else { return Ok(0) };
+    let Some(items) = node.items_mut() else {
+        return Ok(0);
+    };
     let fits = |item: &Node| {
-        let told = if field.is_empty() { Some(item) } else { item.get(field) };
+        let told = if field.is_empty() {
+            Some(item)
+        } else {
+            item.get(field)
+        };
         told.is_some_and(|told| regex.is_match(write_node(told, SequenceIndent::Compact).trim()))
     };
     let mut count = 0;
@@ -205,7 +217,9 @@ fn visit_matches(
             _ => visit(item, rest, create, at)?,
         };
     }
-    let Some(_) = create.filter(|_| count == 0) else { return Ok(count) };
+    let Some(_) = create.filter(|_| count == 0) else {
+        return Ok(count);
+    };
     let mut text = Node::text(value);
     text.tag = Tag::None;
     let mut item = match field {

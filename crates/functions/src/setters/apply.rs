@@ -38,7 +38,10 @@ impl Function for ApplySetters {
         list.results = setting.results;
         if list.results.is_empty() {
             let message = "no matches for input setter(s)".to_owned();
-            list.results.push(Report { message, ..Report::default() });
+            list.results.push(Report {
+                message,
+                ..Report::default()
+            });
         }
         Ok(())
     }
@@ -58,7 +61,8 @@ impl Setting {
 
     fn report(&mut self, value: &str, path: &str) {
         let message = format!("set field value to {}", go::quote(value));
-        self.results.push(Report::about_field(message, path.to_owned(), &self.file));
+        self.results
+            .push(Report::about_field(message, path.to_owned(), &self.file));
     }
 }
 
@@ -71,18 +75,27 @@ impl Visitor for Setting {
         };
         let is_one_name = pattern::names(pattern).len() == 1;
         if !(is_one_name && pattern.starts_with("${") && pattern.ends_with('}')) {
-            return Err(format!("invalid setter pattern for array node: {}", go::quote(pattern)));
+            return Err(format!(
+                "invalid setter pattern for array node: {}",
+                go::quote(pattern)
+            ));
         }
         let name = pattern::bare(pattern);
         let given = self.setters.iter().find(|(setter, _)| setter == name);
         let given = given.map_or(String::new(), |(_, value)| value.clone());
         if given.is_empty() {
-            value.content = Content::Sequence { items: Vec::new(), flow: true };
+            value.content = Content::Sequence {
+                items: Vec::new(),
+                flow: true,
+            };
             value.comments_mut().line = comment;
             key.comments_mut().line.clear();
         } else {
-            let parsed = parse_all(&given).ok().and_then(|documents| documents.into_iter().next());
-            let Some(Content::Sequence { items, .. }) = parsed.map(|document| document.root.content)
+            let parsed = parse_all(&given)
+                .ok()
+                .and_then(|documents| documents.into_iter().next());
+            let Some(Content::Sequence { items, .. }) =
+                parsed.map(|document| document.root.content)
             else {
                 return Err(format!(
                     "input to array setter must be an array of values, but found {}",
@@ -110,7 +123,10 @@ impl Visitor for Setting {
         for (name, value) in pattern::values(pattern, node.value().unwrap_or("")) {
             text = text.replace(&pattern::placeholder(name), &value);
         }
-        let missing: Vec<String> = pattern::names(&text).into_iter().map(pattern::placeholder).collect();
+        let missing: Vec<String> = pattern::names(&text)
+            .into_iter()
+            .map(pattern::placeholder)
+            .collect();
         if !missing.is_empty() {
             let missing = go::list(missing.iter().map(String::as_str));
             return Err(format!("values for setters {missing} must be provided"));

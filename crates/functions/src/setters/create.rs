@@ -46,18 +46,26 @@ fn configure(config: Option<&Node>) -> Result<Creation, String> {
     }
     let mut creation = Creation::default();
     for (name, value) in data {
-        let parsed = parse_all(value).ok().and_then(|documents| documents.into_iter().next());
-        let Some(document) = parsed else { return Err("parsing error".into()) };
+        let parsed = parse_all(value)
+            .ok()
+            .and_then(|documents| documents.into_iter().next());
+        let Some(document) = parsed else {
+            return Err("parsing error".into());
+        };
         match document.root.content {
             Content::Sequence { items, .. } => {
-                creation.lists.push((name.to_owned(), sorted_values(&items)));
+                creation
+                    .lists
+                    .push((name.to_owned(), sorted_values(&items)));
             }
             Content::Scalar { .. } => creation.scalars.push((name.to_owned(), value.to_owned())),
             _ => {}
         }
     }
     // A value may be part of another one: the longer is looked for first.
-    creation.scalars.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+    creation
+        .scalars
+        .sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
     Ok(creation)
 }
 
@@ -80,7 +88,8 @@ impl Creation {
     fn report(&mut self, comment: &str, value: &str, path: &str) {
         let (comment, value) = (go::quote(comment), go::quote(value));
         let message = format!("Added line comment {comment} for field with value {value}");
-        self.results.push(Report::about_field(message, path.to_owned(), &self.file));
+        self.results
+            .push(Report::about_field(message, path.to_owned(), &self.file));
     }
 
     /// The value with every setter's value replaced by the setter's name.
@@ -88,7 +97,10 @@ impl Creation {
         let mut pattern = String::new();
         let mut rest = value;
         while let Some(c) = rest.chars().next() {
-            let found = self.scalars.iter().find(|(_, value)| !value.is_empty() && rest.starts_with(value.as_str()));
+            let found = self
+                .scalars
+                .iter()
+                .find(|(_, value)| !value.is_empty() && rest.starts_with(value.as_str()));
             if let Some((name, value)) = found {
                 pattern.push_str(&pattern::placeholder(name));
                 rest = &rest[value.len()..];
@@ -103,9 +115,15 @@ impl Creation {
 
 impl Visitor for Creation {
     fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), String> {
-        let Content::Sequence { items, flow } = &mut value.content else { return Ok(()) };
+        let Content::Sequence { items, flow } = &mut value.content else {
+            return Ok(());
+        };
         let values = sorted_values(items);
-        let has_setter = |value: &String| self.scalars.iter().any(|(_, setter)| value.contains(setter.as_str()));
+        let has_setter = |value: &String| {
+            self.scalars
+                .iter()
+                .any(|(_, setter)| value.contains(setter.as_str()))
+        };
         if *flow && values.iter().any(has_setter) {
             // The entries get comments: each needs a line.
             *flow = false;

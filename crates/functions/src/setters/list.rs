@@ -33,7 +33,10 @@ impl Function for ListSetters {
         let lists = found.lists.into_iter().map(|(name, (values, count))| {
             (name, format!("[{}]", values.join(", ")), "list", count)
         });
-        let scalars = found.scalars.into_iter().map(|(name, (value, count))| (name, value, "string", count));
+        let scalars = found
+            .scalars
+            .into_iter()
+            .map(|(name, (value, count))| (name, value, "string", count));
         let mut all: Vec<_> = lists.chain(scalars).collect();
         all.sort_by(|(a, ..), (b, ..)| a.cmp(b));
         list.results = all
@@ -44,7 +47,8 @@ impl Function for ListSetters {
             })
             .collect();
         if list.results.is_empty() {
-            list.results.push(Report::new(Severity::Warning, "no setters found"));
+            list.results
+                .push(Report::new(Severity::Warning, "no setters found"));
         }
         Ok(())
     }
@@ -57,7 +61,9 @@ fn declared(items: &[Node]) -> Result<Vec<(String, String)>, String> {
     };
     kptfile::check(kptfile, 0).map_err(|error| format!("unable to read Kptfile: {error}"))?;
     let mut setters = Vec::new();
-    let mutators = kptfile.at(&["pipeline", "mutators"]).map_or(&[][..], Node::items);
+    let mutators = kptfile
+        .at(&["pipeline", "mutators"])
+        .map_or(&[][..], Node::items);
     let is_apply = |function: &&Node| function.text_at(&["image"]).contains("apply-setters");
     for function in mutators.iter().filter(is_apply) {
         let path = function.text_at(&["configPath"]);
@@ -72,7 +78,9 @@ fn declared(items: &[Node]) -> Result<Vec<(String, String)>, String> {
             // Nothing more can be told from this Kptfile.
             None => return Ok(Vec::new()),
         };
-        let given = given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let given = given
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
         setters.extend(given);
     }
     Ok(setters)
@@ -88,11 +96,15 @@ struct Found {
 impl Found {
     fn declare(&mut self, setters: Vec<(String, String)>) {
         for (name, value) in setters {
-            let parsed = parse_all(&value).ok().and_then(|documents| documents.into_iter().next());
+            let parsed = parse_all(&value)
+                .ok()
+                .and_then(|documents| documents.into_iter().next());
             match parsed.map(|document| document.root.content) {
                 Some(Content::Sequence { items, .. }) => {
-                    let written = |item: &Node| write_node(item, SequenceIndent::Compact).replace('\n', "");
-                    self.lists.insert(name, (items.iter().map(written).collect(), 0));
+                    let written =
+                        |item: &Node| write_node(item, SequenceIndent::Compact).replace('\n', "");
+                    self.lists
+                        .insert(name, (items.iter().map(written).collect(), 0));
                 }
                 _ => {
                     self.scalars.insert(name, (value, 0));

@@ -15,7 +15,9 @@ pub(super) fn names(pattern: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = pattern;
     while let Some((_, behind)) = rest.split_once("${") {
-        let Some((name, behind)) = behind.split_once('}') else { break };
+        let Some((name, behind)) = behind.split_once('}') else {
+            break;
+        };
         names.push(name);
         rest = behind;
     }
@@ -42,11 +44,18 @@ pub(super) fn values<'a>(pattern: &'a str, value: &str) -> Vec<(&'a str, String)
     for name in &names {
         expression = expression.replace(&regex::escape(&placeholder(name)), "(.*)");
     }
-    let Some(captures) = Regex::new(&expression).ok().and_then(|regex| regex.captures(value))
+    let Some(captures) = Regex::new(&expression)
+        .ok()
+        .and_then(|regex| regex.captures(value))
     else {
         return Vec::new();
     };
-    let found: Vec<String> = captures.iter().skip(1).flatten().map(|found| found.as_str().to_owned()).collect();
+    let found: Vec<String> = captures
+        .iter()
+        .skip(1)
+        .flatten()
+        .map(|found| found.as_str().to_owned())
+        .collect();
     if found.len() != names.len() || found.iter().any(String::is_empty) {
         return Vec::new();
     }
@@ -60,7 +69,13 @@ mod tests {
     #[test]
     fn values_are_read_off_a_text_by_its_pattern() {
         let told = values("app.${stage}.${domain}", "app.dev.example");
-        assert_eq!(told, [("stage", "dev".to_owned()), ("domain", "example".to_owned())]);
+        assert_eq!(
+            told,
+            [
+                ("stage", "dev".to_owned()),
+                ("domain", "example".to_owned())
+            ]
+        );
         assert!(values("app.${stage}", "other").is_empty());
         assert!(values("app.${stage}", "app.").is_empty());
     }

@@ -15,7 +15,8 @@ impl Node {
 
     /// The text of a scalar that is text, not a number or the like.
     pub fn as_text(&self) -> Option<&str> {
-        self.value().filter(|_| matches!(self.tag, Tag::Str | Tag::None))
+        self.value()
+            .filter(|_| matches!(self.tag, Tag::Str | Tag::None))
     }
 
     pub fn is_null(&self) -> bool {
@@ -62,13 +63,18 @@ impl Node {
 
     /// The value of a field.
     pub fn get(&self, key: &str) -> Option<&Node> {
-        let field = self.fields().iter().find(|(name, _)| name.value() == Some(key));
+        let field = self
+            .fields()
+            .iter()
+            .find(|(name, _)| name.value() == Some(key));
         field.map(|(_, value)| value)
     }
 
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         let fields = self.fields_mut()?;
-        let field = fields.iter_mut().find(|(name, _)| name.value() == Some(key));
+        let field = fields
+            .iter_mut()
+            .find(|(name, _)| name.value() == Some(key));
         field.map(|(_, value)| value)
     }
 
@@ -95,14 +101,17 @@ impl Node {
 
     pub fn remove(&mut self, key: &str) -> Option<Node> {
         let fields = self.fields_mut()?;
-        let at = fields.iter().position(|(name, _)| name.value() == Some(key))?;
+        let at = fields
+            .iter()
+            .position(|(name, _)| name.value() == Some(key))?;
         Some(fields.remove(at).1)
     }
 
     /// Gives a field another name; its place, value and comments stay.
     pub fn rename(&mut self, key: &str, new: &str) -> bool {
         let fields = self.fields_mut().map(|fields| fields.iter_mut());
-        let field = fields.and_then(|mut fields| fields.find(|(name, _)| name.value() == Some(key)));
+        let field =
+            fields.and_then(|mut fields| fields.find(|(name, _)| name.value() == Some(key)));
         match field {
             Some((name, _)) => {
                 name.set_text(new);
@@ -176,7 +185,9 @@ impl Node {
             (Content::Mapping { fields: a, .. }, Content::Mapping { fields: b, .. }) => {
                 let found = |(key, value): &(Node, Node)| {
                     let same = |(other, _): &&(Node, Node)| other.same_content(key);
-                    b.iter().find(same).is_some_and(|(_, other)| other.same_content(value))
+                    b.iter()
+                        .find(same)
+                        .is_some_and(|(_, other)| other.same_content(value))
                 };
                 a.len() == b.len() && a.iter().all(found)
             }

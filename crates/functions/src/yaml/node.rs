@@ -78,10 +78,19 @@ pub struct Comments {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    Scalar { value: String, style: ScalarStyle },
+    Scalar {
+        value: String,
+        style: ScalarStyle,
+    },
     /// Keys and values, in the order of the text.
-    Mapping { fields: Vec<(Node, Node)>, flow: bool },
-    Sequence { items: Vec<Node>, flow: bool },
+    Mapping {
+        fields: Vec<(Node, Node)>,
+        flow: bool,
+    },
+    Sequence {
+        items: Vec<Node>,
+        flow: bool,
+    },
     /// The name of the anchor. Aliases are never followed.
     Alias(String),
 }
@@ -131,7 +140,13 @@ impl Node {
 
     /// A block mapping.
     pub fn mapping(fields: Vec<(Node, Node)>) -> Self {
-        Self::new(Content::Mapping { fields, flow: false }, Tag::Map)
+        Self::new(
+            Content::Mapping {
+                fields,
+                flow: false,
+            },
+            Tag::Map,
+        )
     }
 
     /// A block sequence.

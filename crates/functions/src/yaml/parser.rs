@@ -19,7 +19,10 @@ pub struct Document {
 /// Parses every document of `text`.
 pub fn parse_all(text: &str) -> Result<Vec<Document>> {
     if u32::try_from(text.len()).is_err() {
-        return Err(ParseError { line: 0, problem: "the text is too large".into() });
+        return Err(ParseError {
+            line: 0,
+            problem: "the text is too large".into(),
+        });
     }
     check_characters(text)?;
     let mut parser = Parser {
@@ -43,9 +46,7 @@ fn check_characters(text: &str) -> Result<()> {
     if !text.as_bytes().iter().any(odd) {
         return Ok(());
     }
-    let allowed = |c: char| {
-        matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
-    };
+    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     match text.chars().all(allowed) {
         true => Ok(()),
         false => Err(ParseError {
@@ -144,7 +145,11 @@ impl Parser<'_> {
             self.skip()?;
         }
         let end = self.take_comments();
-        let foot = if end.foot.is_empty() { end.head } else { end.foot };
+        let foot = if end.foot.is_empty() {
+            end.head
+        } else {
+            end.foot
+        };
         self.anchors.clear();
         Ok(Some(Document { root, head, foot }))
     }
@@ -201,7 +206,11 @@ impl Parser<'_> {
             Kind::Alias(_) if anchor.is_none() && tag.is_none() => self.alias()?,
             Kind::BlockEntry if indentless => {
                 let items = self.indentless_sequence()?;
-                (Content::Sequence { items, flow: false }, Tag::Seq, Comments::default())
+                (
+                    Content::Sequence { items, flow: false },
+                    Tag::Seq,
+                    Comments::default(),
+                )
             }
             Kind::Scalar(..) => self.scalar()?,
             Kind::FlowSequenceStart => self.flow_sequence()?,
@@ -214,10 +223,20 @@ impl Parser<'_> {
             Kind::BlockMappingStart if block => {
                 let mut comments = stem(self);
                 let fields = self.block_mapping(&mut comments)?;
-                (Content::Mapping { fields, flow: false }, Tag::Map, comments)
+                (
+                    Content::Mapping {
+                        fields,
+                        flow: false,
+                    },
+                    Tag::Map,
+                    comments,
+                )
             }
             _ if anchor.is_some() || tag.is_some() => {
-                let empty = Content::Scalar { value: String::new(), style: ScalarStyle::Plain };
+                let empty = Content::Scalar {
+                    value: String::new(),
+                    style: ScalarStyle::Plain,
+                };
                 (empty, Tag::Null, Comments::default())
             }
             _ => return Err(self.error_since(start.line, "did not find expected node content")),

@@ -91,7 +91,11 @@ impl<'a> Scanner<'a> {
 
     fn front_may_be_a_key(&mut self) -> Result<bool> {
         let front = self.taken;
-        match self.simple_keys.iter().position(|key| key.possible && key.token == front) {
+        match self
+            .simple_keys
+            .iter()
+            .position(|key| key.possible && key.token == front)
+        {
             Some(at) => self.is_still_possible(at),
             None => Ok(false),
         }
@@ -125,7 +129,12 @@ impl<'a> Scanner<'a> {
         if !self.started {
             self.started = true;
             let mark = self.at;
-            self.simple_keys.push(SimpleKey { possible: false, required: false, token: 0, mark });
+            self.simple_keys.push(SimpleKey {
+                possible: false,
+                required: false,
+                token: 0,
+                mark,
+            });
             self.push(Kind::StreamStart, self.at);
             return Ok(());
         }
@@ -242,7 +251,12 @@ impl<'a> Scanner<'a> {
         self.save_simple_key()?;
         let mark = self.at;
         let token = self.next_token();
-        self.simple_keys.push(SimpleKey { possible: false, required: false, token, mark });
+        self.simple_keys.push(SimpleKey {
+            possible: false,
+            required: false,
+            token,
+            mark,
+        });
         self.flow_level += 1;
         if self.flow_level + self.indents.len() > MAX_DEPTH {
             return Err(self.too_deep());
@@ -296,9 +310,18 @@ impl<'a> Scanner<'a> {
         if self.is_still_possible(last)? {
             let key = self.simple_keys[last];
             let place = key.token - self.taken;
-            let token = Token { kind: Kind::Key, start: key.mark, end: key.mark.index };
+            let token = Token {
+                kind: Kind::Key,
+                start: key.mark,
+                end: key.mark.index,
+            };
             self.queue.insert(place, token);
-            self.roll(key.mark.column, Some(place), Kind::BlockMappingStart, key.mark)?;
+            self.roll(
+                key.mark.column,
+                Some(place),
+                Kind::BlockMappingStart,
+                key.mark,
+            )?;
             self.simple_keys[last].possible = false;
             self.simple_key_allowed = false;
         } else {
@@ -355,7 +378,11 @@ impl<'a> Scanner<'a> {
                 stop = comment.scanned_from;
             }
             let end = block_end.index;
-            self.queue.push_back(Token { kind: Kind::BlockEnd, start: block_end, end });
+            self.queue.push_back(Token {
+                kind: Kind::BlockEnd,
+                start: block_end,
+                end,
+            });
             self.indent = self.indents.pop().unwrap_or(-1);
         }
     }

@@ -107,7 +107,13 @@ impl Emitter {
     }
 
     /// The style nearest to the wanted one that can carry the value here.
-    fn possible(&self, value: &str, mut style: ScalarStyle, role: Role, tagged: bool) -> ScalarStyle {
+    fn possible(
+        &self,
+        value: &str,
+        mut style: ScalarStyle,
+        role: Role,
+        tagged: bool,
+    ) -> ScalarStyle {
         let allowed = allowed(value);
         let in_flow = self.flow_level > 0;
         let simple_key = role == Role::SimpleKey;
@@ -115,7 +121,11 @@ impl Emitter {
             style = ScalarStyle::DoubleQuoted;
         }
         if style == ScalarStyle::Plain {
-            let can = if in_flow { allowed.flow_plain } else { allowed.block_plain };
+            let can = if in_flow {
+                allowed.flow_plain
+            } else {
+                allowed.block_plain
+            };
             let empty = value.is_empty() && (in_flow || simple_key);
             if !can || empty {
                 style = ScalarStyle::SingleQuoted;
