@@ -2,14 +2,16 @@
 //! and prints, per function, how many outputs are equal to the byte, equal in
 //! content, or different, with the first difference. Fails if a case misses the
 //! bar: exit codes and content equal everywhere, bytes in at least 98 %.
+//! `STARLARK_FUNCTION` names the program that is the starlark function.
 
 use std::{
-    fs,
+    env, fs,
+    io::Write as _,
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{Command, ExitCode, Stdio},
 };
 
-use functions::{Clock, catalog, yaml::parse_all};
+use functions::{Clock, Ended, catalog, yaml::parse_all};
 
 #[derive(Default)]
 struct Tally {
@@ -91,10 +93,9 @@ enum Outcome {
 /// Runs one case; `None` if the function is not bundled. Tells whether the exit
 /// code differs.
 fn compare(function: &str, case: &Path) -> Option<(bool, Outcome)> {
-    let function = catalog::find(function)?;
     let read = |name: &str| fs::read_to_string(case.join(name)).unwrap_or_default();
     let (input, expected, exit) = (read("input.yaml"), read("output.yaml"), read("exit"));
-    let ended = function.run(input.as_bytes(), &Clock::default()).ok()?;
+    let ended = run(function, input.as_bytes())?;
     let exit_differs = exit.trim() != ended.exit.to_string();
     if ended.stdout == expected {
         return Some((exit_differs, Outcome::Bytes));
@@ -111,6 +112,26 @@ fn compare(function: &str, case: &Path) -> Option<(bool, Outcome)> {
         false => Outcome::Different(what),
     };
     Some((exit_differs, outcome))
+}
+
+fn run(function: &str, input: &[u8]) -> Option<Ended> {
+    if let Some(function) = catalog::find(function) {
+        return function.run(input, &Clock::default()).ok();
+    }
+    let program = env::var_os("STARLARK_FUNCTION").filter(|_| function == "starlark")?;
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    child.stdin.take()?.write_all(input).ok()?;
+    let output = child.wait_with_output().ok()?;
+    Some(Ended {
+        exit: output.status.code()?.try_into().ok()?,
+        stdout: String::from_utf8(output.stdout).ok()?,
+        stderr: String::new(),
+    })
 }
 
 fn first_difference(expected: &str, got: &str) -> String {

@@ -14,13 +14,13 @@ use crate::{
 };
 
 /// A KRM function: edits the items of a list, and reports.
-pub(crate) trait Function: Sync {
+pub trait Function: Sync {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop>;
 }
 
 /// Why a function stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub enum Stop {
     /// It failed, with these words; what it did and reported so far is written.
     Failed(String),
     /// The time is up: nothing is written.
@@ -53,7 +53,8 @@ impl Clock {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn check(&self) -> Result<(), Stop> {
+    /// `Err` if the run has to end.
+    pub fn check(&self) -> Result<(), Stop> {
         let is_late = self
             .deadline
             .is_some_and(|deadline| Instant::now() >= deadline);
@@ -75,6 +76,11 @@ pub struct Ended {
 /// A function's run was cut short by its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late;
+
+/// Runs a function that is not in the catalog, in the manner of the functions SDK.
+pub fn run_sdk(function: &dyn Function, input: &[u8], clock: &Clock) -> Result<Ended, Late> {
+    run(function, "", Dialect::Sdk, input, clock)
+}
 
 /// Runs a function on a list.
 pub(crate) fn run(

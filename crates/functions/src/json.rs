@@ -2,7 +2,7 @@
 //! comments and styles are gone, keys are sorted, numbers are floats.
 
 use crate::{
-    go,
+    encode, go,
     results::encoded,
     yaml::{Content, Node, Tag},
 };
@@ -11,28 +11,12 @@ use crate::{
 pub(crate) fn through(node: &Node) -> Node {
     match &node.content {
         Content::Mapping { fields, .. } => {
-            let mut fields: Vec<(Node, Node)> = fields
-                .iter()
-                .map(|(key, value)| (encoded(key.value().unwrap_or("")), through(value)))
-                .collect();
-            fields.sort_by(|(a, _), (b, _)| {
-                go::natural(a.value().unwrap_or(""), b.value().unwrap_or(""))
-            });
-            let flow = fields.is_empty();
-            let mut node = Node::mapping(fields);
-            if let Content::Mapping { flow: of, .. } = &mut node.content {
-                *of = flow;
-            }
-            node
+            let field = |(key, value): &(Node, Node)| {
+                (key.value().unwrap_or("").to_owned(), through(value))
+            };
+            encode::mapping(fields.iter().map(field).collect())
         }
-        Content::Sequence { items, .. } => {
-            let flow = items.is_empty();
-            let mut node = Node::sequence(items.iter().map(through).collect());
-            if let Content::Sequence { flow: of, .. } = &mut node.content {
-                *of = flow;
-            }
-            node
-        }
+        Content::Sequence { items, .. } => encode::sequence(items.iter().map(through).collect()),
         Content::Scalar { value, .. } => scalar(value, &node.tag),
         // Aliases are not followed anywhere: the name is all that is left.
         Content::Alias(name) => encoded(name),
@@ -53,7 +37,7 @@ fn scalar(value: &str, tag: &Tag) -> Node {
 }
 
 /// The value of a number as YAML writes it.
-pub(crate) fn number(text: &str) -> Option<f64> {
+pub fn number(text: &str) -> Option<f64> {
     let text = text.replace('_', "");
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1.0, digits),

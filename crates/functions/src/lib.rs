@@ -7,6 +7,7 @@
 
 mod apply_replacements;
 pub mod catalog;
+pub mod encode;
 mod ensure_name_substring;
 mod fieldspec;
 mod function;
@@ -31,4 +32,5 @@ mod setters;
 mod small;
 pub mod yaml;
 
-pub use function::{Clock, Ended, Late};
+pub use function::{Clock, Ended, Function, Late, Stop, run_sdk};
+pub use list::ResourceList;

@@ -6,6 +6,7 @@
 //! says which one a function speaks.
 
 use crate::{
+    function::Stop,
     results::{Form, Report},
     yaml::{Content, Node, SequenceIndent, parse_all, write_node},
 };
@@ -33,11 +34,11 @@ pub(crate) enum ResultStyle {
 
 /// A parsed list.
 #[derive(Debug)]
-pub(crate) struct ResourceList {
+pub struct ResourceList {
     api_version: Node,
     kind: Node,
-    pub(crate) items: Vec<Node>,
-    pub(crate) config: Option<Node>,
+    pub items: Vec<Node>,
+    pub config: Option<Node>,
     /// Results of functions that ran before, as they are.
     earlier: Option<Node>,
     pub(crate) results: Vec<Report>,
@@ -138,8 +139,15 @@ impl ResourceList {
         }
     }
 
+    /// Reports nothing but this failure.
+    pub fn fail(&mut self, message: impl Into<String>) -> Stop {
+        self.earlier = None;
+        self.results = vec![Report::error(message)];
+        Stop::Failed(crate::runner_config::FAILURE.into())
+    }
+
     /// The function's configuration; `None` if there is none, or an empty one.
-    pub(crate) fn config(&self) -> Option<&Node> {
+    pub fn config(&self) -> Option<&Node> {
         self.config
             .as_ref()
             .filter(|config| !config.fields().is_empty())

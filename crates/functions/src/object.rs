@@ -10,15 +10,15 @@ pub(crate) const LEGACY_INDEX: &str = "config.kubernetes.io/index";
 pub(crate) const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 
 impl Node {
-    pub(crate) fn api_version(&self) -> &str {
+    pub fn api_version(&self) -> &str {
         self.text_at(&["apiVersion"])
     }
 
-    pub(crate) fn kind(&self) -> &str {
+    pub fn kind(&self) -> &str {
         self.text_at(&["kind"])
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.text_at(&["metadata", "name"])
     }
 
@@ -40,7 +40,7 @@ impl Node {
 
     /// Whether the object is of this group, version and kind; what is empty, on
     /// either side, fits everything.
-    pub(crate) fn is_a(&self, group: &str, version: &str, kind: &str) -> bool {
+    pub fn is_a(&self, group: &str, version: &str, kind: &str) -> bool {
         let fits = |own: &str, wanted: &str| own.is_empty() || wanted.is_empty() || own == wanted;
         let (own_group, own_version) = self.group_version();
         fits(self.kind(), kind) && fits(own_group, group) && fits(own_version, version)

@@ -126,7 +126,7 @@ fn put(node: &mut Node, key: &str, text: &str) {
 
 /// Text as yaml.v3 encodes a Go string: in a style that no reader, not even one
 /// of YAML 1.1, takes for something else.
-pub(crate) fn encoded(text: &str) -> Node {
+pub fn encoded(text: &str) -> Node {
     let style = if text.contains('\n') {
         ScalarStyle::Literal
     } else if resolve(text) == Tag::Str && !is_old_boolean(text) && !is_base_60(text) {
