@@ -7,6 +7,7 @@
 
 use crate::{
     function::Stop,
+    go,
     results::{Form, Report},
     yaml::{Content, Node, SequenceIndent, parse_all, write_node},
 };
@@ -73,13 +74,28 @@ impl ResourceList {
                 "failed to parse input bytes: expected exactly one object, got {count}"
             ));
         };
-        let list = Self::from_root(document.root);
-        let kind = list.kind.as_text().unwrap_or("");
+        let kind = document.root.kind();
         if kind != KIND {
             return Err(format!(
-                "input was of unexpected kind {kind:?}; expected ResourceList"
+                "input was of unexpected kind {}; expected ResourceList",
+                go::quote(kind)
             ));
         }
+        let odd = |name: &str, is: fn(&Node) -> bool| {
+            let node = document.root.get(name).filter(|node| !is(node));
+            node.map(variant)
+        };
+        if let Some(variant) = odd("functionConfig", Node::is_mapping) {
+            return Err(format!(
+                "failed when tried to get functionConfig: wrong type, got: {variant}"
+            ));
+        }
+        if let Some(variant) = odd("items", Node::is_sequence) {
+            return Err(format!(
+                "failed when tried to get items: incorrect type, was {variant}"
+            ));
+        }
+        let list = Self::from_root(document.root);
         if let Some(item) = list.items.iter().find(|item| !item.is_mapping()) {
             let kind = kind_number(item);
             return Err(format!(
@@ -274,6 +290,15 @@ fn raise_heads(node: &mut Node) {
             }
         }
         _ => {}
+    }
+}
+
+/// The SDK's name of a node's type, which its errors tell.
+fn variant(node: &Node) -> &'static str {
+    match node.content {
+        Content::Sequence { .. } => "*internal.SliceVariant",
+        Content::Mapping { .. } => "*internal.MapVariant",
+        _ => "*internal.scalarVariant",
     }
 }
 
