@@ -6,6 +6,7 @@
 
 mod library;
 mod script;
+mod time;
 mod values;
 
 use std::{

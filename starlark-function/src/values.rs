@@ -8,6 +8,8 @@ use starlark::values::{
     Heap, Value, dict::AllocDict, dict::DictRef, list::AllocList, list::ListRef, tuple::TupleRef,
 };
 
+use crate::time::Time;
+
 /// What a node is to a script.
 pub(crate) fn to_value<'v>(node: &Node, heap: Heap<'v>) -> Value<'v> {
     match &node.content {
@@ -43,6 +45,7 @@ fn scalar<'v>(text: &str, tag: &Tag, heap: Heap<'v>) -> Value<'v> {
             Some(number) => heap.alloc(number),
             None => heap.alloc(text),
         },
+        Tag::Timestamp => heap.alloc(Time::read(text)),
         _ => heap.alloc(text),
     }
 }
@@ -75,6 +78,7 @@ pub(crate) fn to_node(value: Value<'_>) -> Result<Node, String> {
         return Ok(encode::sequence(items));
     }
     match value.get_type() {
+        "time.time" => Ok(Node::plain(value.to_str())),
         "int" => Ok(Node::plain(value.to_str())),
         "float" => match value.to_str().parse::<f64>() {
             Ok(number) => Ok(encode::float(number)),

@@ -12,7 +12,7 @@ use crate::{
     results::Report,
     runner_config::FAILURE,
     selector::Selector,
-    yaml::{Content, Node, SequenceIndent, parse_all, write_node},
+    yaml::{Content, Node, SequenceIndent, Tag, parse_all, write_node},
 };
 
 const KIND: &str = "ApplyReplacements";
@@ -82,7 +82,11 @@ fn apply_all(config: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Sto
                     "value and resource selectors are mutually exclusive".into(),
                 ));
             }
-            (_, Some(value)) => Node::plain(value.value().unwrap_or("")),
+            (_, Some(value)) => {
+                let mut text = Node::text(value.value().unwrap_or(""));
+                text.tag = Tag::None;
+                text
+            }
             (Some(source), None) => source_value(source, items)?,
             (None, None) => continue,
         };
@@ -364,25 +368,23 @@ fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result
 }
 
 fn set(node: &mut Node, value: &Node, options: &Options) -> Result<(), String> {
-    let mut value = value.clone();
+    let mut text = value.value().unwrap_or("").to_owned();
     if !options.delimiter.is_empty() {
         let Some(old) = node.value() else {
             return Err("delimiter option can only be used with scalar nodes".into());
         };
         let mut parts: Vec<&str> = old.split(&options.delimiter).collect();
-        let new = value.value().unwrap_or("").to_owned();
         match usize::try_from(options.index) {
-            Err(_) => parts.insert(0, &new),
-            Ok(index) if index >= parts.len() => parts.push(&new),
-            Ok(index) => parts[index] = &new,
+            Err(_) => parts.insert(0, &text),
+            Ok(index) if index >= parts.len() => parts.push(&text),
+            Ok(index) => parts[index] = &text,
         }
-        let joined = parts.join(&options.delimiter);
-        value.set_value(&joined);
+        text = parts.join(&options.delimiter);
     }
     match &node.content {
         // Only the text: whether it is quoted is the target's affair.
-        Content::Scalar { .. } => node.set_value(value.value().unwrap_or("")),
-        _ => *node = value,
+        Content::Scalar { .. } => node.set_value(&text),
+        _ => *node = value.clone(),
     }
     Ok(())
 }
