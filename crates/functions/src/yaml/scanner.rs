@@ -14,7 +14,7 @@ use super::token::{Comment, Kind, Mark, ParseError, Token};
 
 /// Collections inside of each other. Kubernetes objects need some dozens; the
 /// parser and the writer recurse this deep.
-pub(super) const MAX_DEPTH: usize = 400;
+pub(super) const MAX_DEPTH: usize = 160;
 
 /// How far a simple key may reach, in bytes: YAML's own limit.
 const LONGEST_SIMPLE_KEY: usize = 1024;
