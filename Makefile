@@ -1,24 +1,23 @@
 # Two commands to begin with: `make run` and `make test`. `make help` lists all.
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
-RUN_FLAGS = --disable-runtimes=pod --functions=target/debug --config=examples/config.yaml
 
 .PHONY: help
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 .PHONY: run
-run: example ## Start the runner here, without a cluster, with an example function
-	@echo 'In another shell: target/debug/function-runner eval --image example.com/count-resources:v1 examples/package'
-	target/debug/function-runner $(RUN_FLAGS)
+run: build-debug ## Start the runner here, without a cluster, with the bundled functions
+	@echo 'In another shell: target/debug/function-runner eval --image set-namespace:v0.4.5 examples/package -- namespace=production'
+	target/debug/function-runner --disable-runtimes=pod
 
 .PHONY: demo
-demo: example ## Start the runner, evaluate a function on a package, show the result
+demo: build-debug ## Start the runner, send a package through three functions, show what they changed
 	examples/demo
 
-.PHONY: example
-example:
-	cargo build --quiet --package runner --package count-resources
+.PHONY: build-debug
+build-debug:
+	cargo build --quiet --package runner
 
 .PHONY: build
 build: build-wrapper ## Build the release binaries: target/release/{function-runner,wrapper-server}
