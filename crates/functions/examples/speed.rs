@@ -28,10 +28,7 @@ fn main() {
     });
     let own_memory = peak_memory();
     let theirs = time(calls.min(20), || run(program, &input));
-    println!(
-        "in process  {ours:>12.1?} per call, {} KiB at most",
-        own_memory
-    );
+    println!("in process  {ours:>12.1?} per call, {own_memory} KiB at most");
     println!("{program}  {theirs:>12.1?} per call");
     println!(
         "{:.1} times faster",

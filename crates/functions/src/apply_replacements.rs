@@ -265,7 +265,7 @@ fn source_value(source: &Node, items: &[Node]) -> Result<Node, String> {
         .map_err(|error| format!("error looking up replacement source: {error}"))?;
     let is_empty = |node: &&Node| {
         node.is_null()
-            || (!node.value().is_some() && node.fields().is_empty() && node.items().is_empty())
+            || (node.value().is_none() && node.fields().is_empty() && node.items().is_empty())
     };
     let Some(value) = value.filter(|value| !is_empty(value)) else {
         let id = selector.printed();

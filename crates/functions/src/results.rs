@@ -183,8 +183,7 @@ fn is_base_60(text: &str) -> bool {
         && digits(first)
         && digits(fraction)
         && !rest.is_empty()
-        && rest.iter().all(|part| match part.as_bytes() {
-            [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9'] => true,
-            _ => false,
-        })
+        && rest
+            .iter()
+            .all(|part| matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']))
 }

@@ -142,7 +142,7 @@ impl Search {
             if !node.is_mapping() {
                 return Err(wrong_kind(node));
             }
-            if node.get(key).is_none_or(|child| child.is_null()) {
+            if node.get(key).is_none_or(Node::is_null) {
                 node.remove(key);
                 node.insert(key, Node::mapping(Vec::new()));
             }

@@ -4,7 +4,7 @@
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     list::ResourceList,
-    object::{INDEX, LEGACY_INDEX, LEGACY_PATH, LOCAL_CONFIG, PATH, group_version},
+    object::{INDEX, LEGACY_INDEX, LEGACY_PATH, LOCAL_CONFIG, PATH},
     results::{Report, Severity, field_text},
     yaml::Node,
 };
@@ -158,7 +158,6 @@ impl Function for UpsertResource {
 }
 
 fn is_same(a: &Node, b: &Node) -> bool {
-    let _ = group_version;
     // The Go function compares the group with itself: it does not count.
     a.kind() == b.kind() && a.name() == b.name() && a.namespace() == b.namespace()
 }

@@ -143,15 +143,15 @@ impl Emitter {
                 self.words(name);
             }
             Content::Scalar { value, style } => self.scalar(node, value, *style, parent, role),
-            Content::Mapping { .. } => self.properties(node, Tag::Map),
-            Content::Sequence { .. } => self.properties(node, Tag::Seq),
+            Content::Mapping { .. } => self.properties(node, &Tag::Map),
+            Content::Sequence { .. } => self.properties(node, &Tag::Seq),
         }
     }
 
     /// Anchor and tag of a collection.
-    fn properties(&mut self, node: &Node, usual: Tag) {
+    fn properties(&mut self, node: &Node, usual: &Tag) {
         self.anchor(node);
-        if node.tagged || (node.tag != Tag::None && node.tag != usual) {
+        if node.tagged || (node.tag != Tag::None && node.tag != *usual) {
             self.tag(node.tag.short());
         }
     }
@@ -297,10 +297,8 @@ impl Emitter {
             return;
         }
         match &value.content {
-            Content::Scalar { .. } => {
-                if self.line.is_empty() {
-                    self.line = std::mem::take(&mut self.key_line);
-                }
+            Content::Scalar { .. } if self.line.is_empty() => {
+                self.line = std::mem::take(&mut self.key_line);
             }
             Content::Mapping { flow: false, .. } | Content::Sequence { flow: false, .. } => {
                 let line = std::mem::replace(&mut self.line, std::mem::take(&mut self.key_line));
@@ -491,9 +489,9 @@ impl Emitter {
         if self.foot_indent == indent {
             self.line_feed();
         }
-        while self.column < indent {
-            self.put(' ');
-        }
+        let missing = usize::try_from(indent - self.column).unwrap_or(0);
+        self.out.extend(std::iter::repeat_n(' ', missing));
+        self.column = self.column.max(indent);
         self.whitespace = true;
         self.foot_indent = -1;
     }

@@ -82,7 +82,7 @@ impl Parser<'_> {
         while let Some(comment) = self.scanner.comments.front()
             && start >= comment.token
             // Nothing is above an end: the comment waits for the next token.
-            && !(is_end && !comment.head.is_empty())
+            && (!is_end || comment.head.is_empty())
         {
             append(&mut self.pending.head, &comment.head);
             append(&mut self.pending.foot, &comment.foot);

@@ -38,6 +38,8 @@ pub(super) struct Scanner<'a> {
     /// Line breaks since the last character that is not blank.
     newlines: usize,
     queue: VecDeque<Token>,
+    /// Whether the front of the queue is known to be no key in the making.
+    is_front_ready: bool,
     /// Tokens that have left the queue.
     taken: usize,
     started: bool,
@@ -59,6 +61,7 @@ impl<'a> Scanner<'a> {
             at: Mark::default(),
             newlines: 0,
             queue: VecDeque::new(),
+            is_front_ready: false,
             taken: 0,
             started: false,
             indent: -1,
@@ -73,14 +76,18 @@ impl<'a> Scanner<'a> {
 
     /// The next token, which stays in the queue.
     pub(super) fn peek(&mut self) -> Result<&Token> {
-        while self.queue.len() <= 2 || self.front_may_be_a_key()? {
-            self.fetch()?;
+        if !self.is_front_ready {
+            while self.queue.len() <= 2 || self.front_may_be_a_key()? {
+                self.fetch()?;
+            }
+            self.is_front_ready = true;
         }
         Ok(&self.queue[0])
     }
 
     pub(super) fn take(&mut self) -> Result<Token> {
         self.peek()?;
+        self.is_front_ready = false;
         self.taken += 1;
         let Some(token) = self.queue.pop_front() else {
             return Err(self.error(self.at.line, "unexpected end of text"));

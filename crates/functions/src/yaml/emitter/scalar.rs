@@ -9,7 +9,9 @@ fn is_break(c: char) -> bool {
 }
 
 pub(super) fn has_breaks(value: &str) -> bool {
-    value.chars().any(is_break)
+    // All breaks but two begin with bytes that are rare in text.
+    let may_break = |byte: u8| matches!(byte, b'\r' | b'\n' | 0xC2 | 0xE2);
+    value.bytes().any(may_break) && value.chars().any(is_break)
 }
 
 /// What may be written as it is. Characters beyond the basic plane are not
@@ -34,6 +36,16 @@ fn allowed(value: &str) -> Allowed {
             block_plain: true,
             single_quoted: true,
             block: false,
+        };
+    }
+    // Most values are words without anything special.
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'_');
+    if value.bytes().all(is_word) && !value.starts_with('.') {
+        return Allowed {
+            flow_plain: true,
+            block_plain: true,
+            single_quoted: true,
+            block: true,
         };
     }
     let document = value.starts_with("---") || value.starts_with("...");
@@ -90,7 +102,7 @@ impl Emitter {
         role: Role,
     ) {
         let (tag, style) = presentation(node, value, style);
-        let style = self.possible(value, style, role, tag.is_some());
+        let style = self.possible(value, style, role);
         self.anchor(node);
         if let Some(tag) = tag {
             self.tag(tag);
@@ -107,13 +119,7 @@ impl Emitter {
     }
 
     /// The style nearest to the wanted one that can carry the value here.
-    fn possible(
-        &self,
-        value: &str,
-        mut style: ScalarStyle,
-        role: Role,
-        tagged: bool,
-    ) -> ScalarStyle {
+    fn possible(&self, value: &str, mut style: ScalarStyle, role: Role) -> ScalarStyle {
         let allowed = allowed(value);
         let in_flow = self.flow_level > 0;
         let simple_key = role == Role::SimpleKey;
@@ -131,7 +137,6 @@ impl Emitter {
                 style = ScalarStyle::SingleQuoted;
             }
         }
-        let _ = tagged;
         if style == ScalarStyle::SingleQuoted && !allowed.single_quoted {
             style = ScalarStyle::DoubleQuoted;
         }
@@ -253,11 +258,10 @@ impl Emitter {
         self.whitespace = true;
         let mut breaks = true;
         let mut leading_spaces = true;
-        for (at, c) in value.char_indices() {
+        for c in value.chars() {
             if is_break(c) {
                 // yaml.v3 looks at the beginning of the value, not at what
                 // follows the break, and so shall we.
-                let _ = at;
                 if folded && !breaks && !leading_spaces && c == '\n' {
                     let first = value.chars().find(|c| !is_break(*c));
                     if !matches!(first, None | Some(' ' | '\t')) {
