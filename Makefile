@@ -20,8 +20,14 @@ build-debug:
 	cargo build --quiet --package runner
 
 .PHONY: build
-build: build-wrapper ## Build the release binaries: target/release/{function-runner,wrapper-server}
+build: build-wrapper build-starlark ## Build the release binaries into target/release: function-runner, starlark-function, wrapper-server
 	cargo build --release --locked --package runner
+
+# A workspace of its own: see starlark-function/Cargo.toml.
+.PHONY: build-starlark
+build-starlark:
+	cargo build --release --locked --manifest-path starlark-function/Cargo.toml
+	install -D starlark-function/target/release/starlark-function target/release/starlark-function
 
 .PHONY: build-wrapper
 build-wrapper:
@@ -40,6 +46,8 @@ quick: ## Run the quick tests, which need nothing but a compiler
 lint: ## Check formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo fmt --manifest-path starlark-function/Cargo.toml --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 
 .PHONY: check-wrapper
 check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
@@ -48,6 +56,12 @@ check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
 .PHONY: interop
 interop: ## Test against Porch's own client and the real grpc-health-probe (needs Go)
 	cargo test --locked --package interop
+
+GOLDEN ?= crates/functions/tests/cases
+
+.PHONY: conformance
+conformance: build-starlark ## Compare the bundled functions with the real ones' output (GOLDEN=DIR)
+	STARLARK_FUNCTION=target/release/starlark-function cargo run --quiet --release --locked --package functions --example conformance -- $(GOLDEN)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)

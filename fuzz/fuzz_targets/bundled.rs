@@ -4,7 +4,9 @@
 use functions::{Clock, catalog};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((which, input)) = bytes.split_first() else { return };
+    let Some((which, input)) = bytes.split_first() else {
+        return;
+    };
     let functions = catalog::FUNCTIONS;
     let function = &functions[usize::from(*which) % functions.len()];
     let _ = function.run(input, &Clock::default());

@@ -7,6 +7,8 @@
 
 #[path = "../../crates/runner/src/args.rs"]
 mod args;
+// Skipped, or rustfmt would look for that file's tests in the wrong place.
+#[rustfmt::skip]
 #[path = "../../crates/runner/src/config.rs"]
 mod config;
 
@@ -16,7 +18,9 @@ use config::Config;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let words = bytes.split(|byte| *byte == b'\n');
-    let words = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    let words = words
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
     if let Err(complaint) = Config::parse(words) {
         assert!(!complaint.to_string().is_empty());
     }

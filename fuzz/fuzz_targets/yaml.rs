@@ -5,7 +5,9 @@
 use functions::yaml::{SequenceIndent, parse_all, write};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let Ok(documents) = parse_all(text) else { return };
+    let Ok(documents) = parse_all(text) else {
+        return;
+    };
     if let Some(document) = documents.first() {
         let written = write(document, SequenceIndent::Compact);
         let _ = parse_all(&written);

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             continue;
         }
         let mut tally = Tally::default();
-        let mut first = None;
+        let mut shown = false;
         for case in sorted(&function) {
             match compare(&name, &case) {
                 None => missing += 1,
@@ -52,8 +52,8 @@ fn main() -> ExitCode {
                         Outcome::Different(_) => tally.different += 1,
                     }
                     if let Outcome::Content(what) | Outcome::Different(what) = outcome {
-                        if only.is_some() || first.is_none() {
-                            first.get_or_insert_default();
+                        if only.is_some() || !shown {
+                            shown = true;
                             println!("  {}: {what}", file_name(&case));
                         }
                     } else if exit_differs && only.is_some() {
@@ -62,7 +62,6 @@ fn main() -> ExitCode {
                 }
             }
         }
-        let _: Option<()> = first;
         println!(
             "{name:<32}{:>8}{:>8}{:>8}{:>8}",
             tally.bytes, tally.content, tally.different, tally.exit
@@ -73,6 +72,10 @@ fn main() -> ExitCode {
         total.exit += tally.exit;
     }
     let cases = total.bytes + total.content + total.different;
+    if cases == 0 {
+        eprintln!("no cases in {}", directory.display());
+        return ExitCode::from(2);
+    }
     println!(
         "{:<32}{:>8}{:>8}{:>8}{:>8}   of {cases}, {missing} not bundled",
         "all", total.bytes, total.content, total.different, total.exit
