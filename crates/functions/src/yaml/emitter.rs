@@ -115,6 +115,9 @@ impl Emitter {
 
     /// The node's comments wait from here on.
     fn announce(&mut self, node: &Node, tail: &str) {
+        if node.comments.is_none() && tail.is_empty() {
+            return;
+        }
         let comments = node.comments();
         wait(&mut self.head, &comments.head);
         match node.content {

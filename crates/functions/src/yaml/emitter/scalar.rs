@@ -39,8 +39,9 @@ fn allowed(value: &str) -> Allowed {
         };
     }
     // Most values are words without anything special.
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'_');
-    if value.bytes().all(is_word) && !value.starts_with('.') {
+    let is_word =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'_' | b'-');
+    if value.bytes().all(is_word) && !value.starts_with(['.', '-']) {
         return Allowed {
             flow_plain: true,
             block_plain: true,
