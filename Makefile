@@ -1,28 +1,33 @@
 # Two commands to begin with: `make run` and `make test`. `make help` lists all.
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
-RUN_FLAGS = --disable-runtimes=pod --functions=target/debug --config=examples/config.yaml
 
 .PHONY: help
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 .PHONY: run
-run: example ## Start the runner here, without a cluster, with an example function
-	@echo 'In another shell: target/debug/function-runner eval --image example.com/count-resources:v1 examples/package'
-	target/debug/function-runner $(RUN_FLAGS)
+run: build-debug ## Start the runner here, without a cluster, with the bundled functions
+	@echo 'In another shell: target/debug/function-runner eval --image set-namespace:v0.4.5 examples/package -- namespace=production'
+	target/debug/function-runner --disable-runtimes=pod
 
 .PHONY: demo
-demo: example ## Start the runner, evaluate a function on a package, show the result
+demo: build-debug ## Start the runner, send a package through three functions, show what they changed
 	examples/demo
 
-.PHONY: example
-example:
-	cargo build --quiet --package runner --package count-resources
+.PHONY: build-debug
+build-debug:
+	cargo build --quiet --package runner
 
 .PHONY: build
-build: build-wrapper ## Build the release binaries: target/release/{function-runner,wrapper-server}
+build: build-wrapper build-starlark ## Build the release binaries into target/release: function-runner, starlark-function, wrapper-server
 	cargo build --release --locked --package runner
+
+# A workspace of its own: see starlark-function/Cargo.toml.
+.PHONY: build-starlark
+build-starlark:
+	cargo build --release --locked --manifest-path starlark-function/Cargo.toml
+	install -D starlark-function/target/release/starlark-function target/release/starlark-function
 
 .PHONY: build-wrapper
 build-wrapper:
@@ -41,6 +46,8 @@ quick: ## Run the quick tests, which need nothing but a compiler
 lint: ## Check formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo fmt --manifest-path starlark-function/Cargo.toml --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 
 .PHONY: check-wrapper
 check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
@@ -49,6 +56,12 @@ check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
 .PHONY: interop
 interop: ## Test against Porch's own client and the real grpc-health-probe (needs Go)
 	cargo test --locked --package interop
+
+GOLDEN ?= crates/functions/tests/cases
+
+.PHONY: conformance
+conformance: build-starlark ## Compare the bundled functions with the real ones' output (GOLDEN=DIR)
+	STARLARK_FUNCTION=target/release/starlark-function cargo run --quiet --release --locked --package functions --example conformance -- $(GOLDEN)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)

@@ -1,13 +1,26 @@
 //! Any words are a command line or a complaint that names what is wrong.
+//!
+//! The runner's flags are compiled in by themselves: with the rest of the runner
+//! this would take many minutes to build.
 #![no_main]
+#![allow(dead_code)]
+
+#[path = "../../crates/runner/src/args.rs"]
+mod args;
+// Skipped, or rustfmt would look for that file's tests in the wrong place.
+#[rustfmt::skip]
+#[path = "../../crates/runner/src/config.rs"]
+mod config;
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt as _};
 
-use runner::config::Config;
+use config::Config;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let words = bytes.split(|byte| *byte == b'\n');
-    let words = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    let words = words
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
     if let Err(complaint) = Config::parse(words) {
         assert!(!complaint.to_string().is_empty());
     }

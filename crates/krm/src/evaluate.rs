@@ -1,7 +1,7 @@
 //! Runs a function and judges the run.
 
 use bytes::Bytes;
-use process::{Command, Limits};
+use process::{Command, Completed, Limits};
 
 use crate::outcome::{Failure, FunctionError, Output, judge};
 
@@ -28,6 +28,14 @@ pub async fn evaluate(
             })?
     };
     verdict.await.map_err(|failure| FunctionError {
+        function: function.to_owned(),
+        failure,
+    })
+}
+
+/// Judges a function that ran to its end in this process.
+pub fn judge_completed(function: &str, completed: Completed) -> Result<Output, FunctionError> {
+    judge(completed).map_err(|failure| FunctionError {
         function: function.to_owned(),
         failure,
     })

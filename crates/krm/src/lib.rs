@@ -7,5 +7,5 @@ mod evaluate;
 mod outcome;
 pub mod resource_list;
 
-pub use evaluate::evaluate;
+pub use evaluate::{evaluate, judge_completed};
 pub use outcome::{Failure, FunctionError, Output};

@@ -62,9 +62,24 @@ struct State {
     calls: BTreeSet<CallId>,
     /// Children that we started and have not reaped.
     children: HashMap<Pid, Registered>,
-    /// Strays without a mark, and the newest call when each was first seen.
-    unmarked: HashMap<Pid, CallId>,
+    /// What is known of processes that came to us, until we reap them. Looking
+    /// at each of them again at every death would take a busy server's time.
+    strays: HashMap<Pid, Stray>,
 }
+
+#[derive(Debug)]
+struct Stray {
+    /// The call that it belongs to, if it is marked.
+    call: Option<CallId>,
+    /// The newest call when it was first seen.
+    newest: CallId,
+    /// How often its mark was looked for: in the moment of becoming another
+    /// program a process has no environment.
+    looks: u8,
+}
+
+/// After so many looks a process without a mark counts as one.
+const LOOKS: u8 = 3;
 
 impl State {
     fn all_started(&self, pids: &[Pid]) -> bool {
@@ -230,7 +245,7 @@ impl Children {
         let mut state = self.state();
         let status = waitpid(Some(pid), WaitOptions::NOHANG);
         let registered = state.children.remove(&pid);
-        state.unmarked.remove(&pid);
+        state.strays.remove(&pid);
         self.changed.notify_all();
         let Some(Registered { call, exit }) = registered else {
             drop(state);
@@ -280,14 +295,24 @@ impl Children {
     /// belongs to one of the calls that were live when it came: once all of those
     /// have ended, so has its own.
     fn is_over(&self, state: &mut State, stray: Pid) -> bool {
-        if let Some(call) = strays::call_of(stray) {
-            return !state.calls.contains(&call);
+        let State {
+            strays,
+            calls,
+            last_call,
+            ..
+        } = state;
+        let known = strays.entry(stray).or_insert(Stray {
+            call: None,
+            newest: *last_call,
+            looks: 0,
+        });
+        if known.call.is_none() && known.looks < LOOKS {
+            known.looks += 1;
+            known.call = strays::call_of(stray);
         }
-        if !self.began_alone {
-            return false;
+        match known.call {
+            Some(call) => !calls.contains(&call),
+            None => self.began_alone && calls.first().is_none_or(|oldest| *oldest > known.newest),
         }
-        let newest = state.last_call;
-        let seen = *state.unmarked.entry(stray).or_insert(newest);
-        state.calls.first().is_none_or(|oldest| *oldest > seen)
     }
 }

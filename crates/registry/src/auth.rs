@@ -21,7 +21,7 @@ use docker_config::DockerConfig;
 pub use helper::HelperError;
 use tokio::time::Instant;
 
-use crate::{reference::Reference, secret::Secret};
+use crate::{reference::Reference, secret::Secret, url::escaped};
 
 /// Where credentials come from.
 #[derive(Debug, Clone)]
@@ -49,14 +49,14 @@ pub(crate) enum Credentials {
 }
 
 /// Credentials, and what may be told about them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     pub(crate) credentials: Option<Credentials>,
     pub(crate) origin: Origin,
 }
 
 /// Where credentials were found, or looked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The docker config; `None` if there is none.
     pub file: Option<PathBuf>,
@@ -109,14 +109,14 @@ impl Keychain {
             }
             Self::Default | Self::File(_) => {
                 let Some(path) = default_file() else {
-                    return Ok(Found::nothing(None));
+                    return Ok(Found::default());
                 };
                 let text = match read(&path).await {
                     Ok(text) => text,
                     Err(CredentialsError::Read { source, .. })
                         if source.kind() == io::ErrorKind::NotFound =>
                     {
-                        return Ok(Found::nothing(None));
+                        return Ok(Found::default());
                     }
                     Err(error) => return Err(error),
                 };
@@ -147,21 +147,6 @@ fn default_file() -> Option<PathBuf> {
     Some(folder.join("config.json"))
 }
 
-impl Found {
-    /// Nothing in `file`.
-    fn nothing(file: Option<&Path>) -> Self {
-        Self {
-            credentials: None,
-            origin: Origin {
-                file: file.map(Path::to_owned),
-                entry: None,
-                helper: None,
-                username: None,
-            },
-        }
-    }
-}
-
 impl Credentials {
     /// The value of an `Authorization` header that shows a name and a password.
     pub(crate) fn basic(username: &str, password: &Secret) -> Secret {
@@ -177,7 +162,10 @@ impl Credentials {
                 let encoded = sent.reveal().trim_start_matches("Basic ");
                 password.hide_in(&Secret::new(encoded).hide_in(text))
             }
-            Self::Identity(token) | Self::Token(token) => token.hide_in(text),
+            Self::Identity(token) | Self::Token(token) => {
+                let in_a_form = Secret::new(escaped(token.reveal()));
+                token.hide_in(&in_a_form.hide_in(text))
+            }
         }
     }
 }

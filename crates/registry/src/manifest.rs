@@ -64,6 +64,16 @@ struct RawPlatform {
     variant: Option<String>,
 }
 
+impl From<RawPlatform> for Platform {
+    fn from(raw: RawPlatform) -> Self {
+        Self {
+            os: raw.os,
+            architecture: raw.architecture,
+            variant: raw.variant.filter(|variant| !variant.is_empty()),
+        }
+    }
+}
+
 impl Manifest {
     /// Reads either kind. It is the content that tells which it is: some
     /// registries send the wrong media type.
@@ -90,11 +100,7 @@ impl TryFrom<RawDescriptor> for Descriptor {
         let digest = raw.digest.parse();
         Ok(Self {
             digest: digest.map_err(|_| InvalidDocument::Digest(shortened(&raw.digest)))?,
-            platform: raw.platform.map(|raw| Platform {
-                os: raw.os,
-                architecture: raw.architecture,
-                variant: raw.variant,
-            }),
+            platform: raw.platform.map(Platform::from),
         })
     }
 }
@@ -128,11 +134,7 @@ impl ImageConfig {
         let words = [entrypoint, cmd].into_iter().flatten().flatten();
         Ok(Self {
             command: words.collect(),
-            platform: Platform {
-                os: platform.os,
-                architecture: platform.architecture,
-                variant: platform.variant,
-            },
+            platform: platform.into(),
         })
     }
 }

@@ -62,7 +62,7 @@ impl Platform {
 /// Variants are counted: `v7` is 7. Who names none means the usual one, which
 /// for amd64 is the one that every processor runs.
 fn variant_level(variant: Option<&str>, architecture: &str) -> Option<u8> {
-    match (variant.filter(|variant| !variant.is_empty()), architecture) {
+    match (variant, architecture) {
         (Some(variant), _) => variant.strip_prefix('v')?.parse().ok(),
         (None, "arm64") => Some(8),
         (None, "arm") => Some(7),

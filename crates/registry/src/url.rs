@@ -138,19 +138,22 @@ impl fmt::Display for Endpoint {
 
 /// Parameters as forms and queries carry them.
 pub(crate) fn form<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let pairs = parameters.into_iter().map(|(name, value)| {
-        let mut pair = format!("{name}=");
-        for byte in value.bytes() {
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                    pair.push(char::from(byte));
-                }
-                _ => pair.push_str(&format!("%{byte:02X}")),
-            }
-        }
-        pair
-    });
+    let pairs = parameters.into_iter();
+    let pairs = pairs.map(|(name, value)| format!("{name}={}", escaped(value)));
     pairs.collect::<Vec<_>>().join("&")
+}
+
+/// A value as forms and queries carry it.
+pub(crate) fn escaped(value: &str) -> String {
+    value.bytes().fold(String::new(), |mut text, byte| {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte));
+            }
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+        text
+    })
 }
 
 #[cfg(test)]

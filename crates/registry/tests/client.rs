@@ -13,8 +13,8 @@ use std::{
     time::Duration,
 };
 
-use registry::{Metadata, Timeouts};
-use support::{Asking, Documents, Server, respond, told, with};
+use registry::{Metadata, Timeouts, Transport};
+use support::{Asking, Documents, Log, Server, respond, told, with};
 use tokio::{task::JoinSet, time::Instant};
 
 const USER_PASSWORD: &str = "Basic dXNlcjpwYXNzd29yZA==";
@@ -95,6 +95,52 @@ async fn a_password_is_shown_once_asked_for_and_then_with_every_request() {
     let origin = report.credentials.unwrap();
     assert_eq!(origin.username.as_deref(), Some("user"));
     assert_eq!(origin.entry, Some(host));
+}
+
+#[tokio::test]
+async fn credentials_over_plain_http_beyond_loopback_are_warned_of_once() {
+    let (log, _guard) = Log::capture();
+    let image = Documents::new("/fn");
+    let server = Server::start(move |seen| match seen.authorization.as_deref() {
+        Some(USER_PASSWORD) => image.answer(seen),
+        _ => with(respond(401, ""), "www-authenticate", "Basic realm=\"r\""),
+    })
+    .await;
+    let password = r#"{"username":"user","password":"password"}"#;
+    // An address that leads to loopback without being one of its names.
+    let far = format!("0.0.0.0:{}", server.port);
+    let auths = format!(
+        "{},{}",
+        entry(&server.host(), password),
+        entry(&far, password)
+    );
+    let transport = Transport {
+        insecure: vec![far.clone()],
+        ..Transport::default()
+    };
+    let asking = Asking::over(transport, &auths, Timeouts::default());
+    let warnings = || {
+        log.text()
+            .matches("in plain HTTP, where others may read them")
+            .count()
+    };
+    asking
+        .fetch(&format!("{}/fn:v1", server.host()))
+        .await
+        .unwrap();
+    assert_eq!(warnings(), 0);
+    for _ in 0..2 {
+        asking.fetch(&format!("{far}/fn:v1")).await.unwrap();
+    }
+    assert_eq!(warnings(), 1, "{}", log.text());
+    // And a host that is not named is not spoken to in plain HTTP at all.
+    let stranger = Asking::with(&auths, Timeouts::default());
+    let error = stranger.fetch(&format!("{far}/fn:v1")).await.unwrap_err();
+    assert!(
+        told(&error).contains("--insecure-registries"),
+        "{}",
+        told(&error)
+    );
 }
 
 /// A registry that wants tokens from itself, and how it was asked for them.
@@ -213,6 +259,12 @@ async fn every_refusal_has_words_of_its_own() {
             &basic,
             "",
             "has no entry for it; add one under \"auths\"",
+            1,
+        ),
+        (
+            &basic,
+            r#"{"identitytoken":"t"}"#,
+            "it wants a user name and a password, but the entry",
             1,
         ),
         (

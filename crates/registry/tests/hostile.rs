@@ -316,6 +316,36 @@ async fn who_drips_bytes_is_left_in_time() {
 }
 
 #[tokio::test]
+async fn a_request_has_less_time_than_all_of_them() {
+    let (host, _task) = raw(async |stream| {
+        sleep(Duration::from_secs(60)).await;
+        drop(stream);
+    })
+    .await;
+    let timeouts = Timeouts {
+        request: Duration::from_millis(200),
+        total: Duration::from_secs(20),
+        ..TIMEOUTS
+    };
+    let began = Instant::now();
+    let (found, report) = Asking::with("", timeouts)
+        .inspect(&format!("{host}/fn:v1"))
+        .await;
+    let error = found.unwrap_err();
+    assert!(matches!(error, FetchError::Slow { .. }), "{}", told(&error));
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    let asked = report
+        .exchanges
+        .iter()
+        .filter(|exchange| exchange.action == "GET");
+    assert_eq!(asked.count(), 3, "{report:?}");
+}
+
+#[tokio::test]
 async fn the_callers_deadline_is_kept() {
     let (host, _task) = raw(async |stream| {
         sleep(Duration::from_secs(60)).await;

@@ -142,7 +142,14 @@ pub(crate) static FLAGS: &[Group] = &[
                 "config",
                 "FILE",
                 "./config.yaml",
-                "Which images are which of those executables. Re-read when it changes.",
+                "Which images are which of those executables, or of the bundled functions. Re-read \
+                 when it changes. Without the file the bundled functions stand for the catalog's \
+                 images.",
+            ),
+            switch(
+                "bundled-functions",
+                "true",
+                "Run functions that are part of the runner, where no executable has their name.",
             ),
         ],
     },

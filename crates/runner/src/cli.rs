@@ -1,6 +1,7 @@
-//! What people use by hand: `function-runner eval` and `function-runner inspect`.
+//! What people use by hand: `function-runner eval`, `inspect` and `fn`.
 
 mod eval;
+mod function;
 mod input;
 mod inspect;
 mod show;
@@ -9,6 +10,7 @@ mod yaml;
 use std::ffi::OsString;
 
 pub(crate) use eval::eval;
+pub(crate) use function::function;
 use goflags::Group;
 pub(crate) use inspect::inspect;
 

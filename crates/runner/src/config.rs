@@ -42,6 +42,8 @@ pub struct ExecConfig {
     pub config: PathBuf,
     /// Whether the file was asked for: only then is its absence an error.
     pub config_is_required: bool,
+    /// Whether functions that are part of the runner may be used.
+    pub bundled: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -85,6 +87,8 @@ Usage:
   function-runner [FLAGS]           serve
   function-runner eval --image IMG  evaluate a function by hand (see eval --help)
   function-runner inspect IMG       ask a registry about an image (see inspect --help)
+  function-runner fn NAME           run a bundled function on standard input
+  function-runner fn list           show the bundled functions
 
 Flags may have one dash or two, their value after = or a space.
 Durations are written as in Go: 30m, 1h30m, 90s.
@@ -127,6 +131,7 @@ impl Config {
                 functions: flags.text("functions")?.into(),
                 config: flags.text("config")?.into(),
                 config_is_required: flags.is_given("config"),
+                bundled: flags.switch("bundled-functions")?,
             },
             pod: PodConfig {
                 namespace: flags.get("pod-namespace", name)?,

@@ -1,11 +1,14 @@
-//! The exec runtime: functions as local executables.
+//! The exec runtime: functions as local executables, or bundled in the runner.
 //!
 //! A file says which images are which executables. It is read at start, when it
 //! must be right, and looked at again every [`LOOK_INTERVAL`]: a good new version
 //! replaces the old one between two calls, a bad one is told in the log and
-//! changes nothing.
+//! changes nothing. Without a file the bundled functions stand for the images of
+//! the catalog.
 
+pub(crate) mod bundled;
 mod file;
+mod program;
 mod table;
 
 use std::{
@@ -18,6 +21,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use krm::Output;
 use process::Limits;
+use program::Program;
 use service::{EvaluateError, Evaluation, Evaluator};
 use table::{Complaint, Table};
 use tokio_util::task::AbortOnDropHandle;
@@ -34,6 +38,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 pub struct ExecRuntime {
     current: Arc<Current>,
     max_output: usize,
+    threads: bundled::Threads,
     /// Ends with the runtime.
     _watcher: AbortOnDropHandle<()>,
 }
@@ -49,6 +54,7 @@ struct Current {
 struct Source {
     config: PathBuf,
     functions: PathBuf,
+    bundled: bool,
     default_image_prefix: String,
     max_queued: usize,
 }
@@ -56,6 +62,8 @@ struct Source {
 #[derive(Debug, Default)]
 struct Known {
     table: Arc<Table>,
+    /// Whether a file was read, ever.
+    from_file: bool,
     complaints: Vec<Complaint>,
     /// Why the newest version of the file is not used.
     trouble: Option<String>,
@@ -67,6 +75,7 @@ impl ExecRuntime {
         let source = Source {
             config: config.exec.config.clone(),
             functions: config.exec.functions.clone(),
+            bundled: config.exec.bundled,
             default_image_prefix: config.default_image_prefix.clone(),
             max_queued: config.max_queued_per_function,
         };
@@ -82,10 +91,14 @@ impl ExecRuntime {
                     path.display()
                 ));
             }
-            None => tracing::info!(
-                "no {}: the exec runtime knows no function yet",
-                current.source.config.display()
-            ),
+            None => {
+                let path = current.source.config.display();
+                match config.exec.bundled {
+                    true => tracing::info!("no {path}: bundled functions are used"),
+                    false => tracing::info!("no {path}: the exec runtime knows no function yet"),
+                }
+                current.update_without_file();
+            }
             Some(text) => current.update(&text)?,
         }
         let watcher = tokio::spawn(Arc::clone(&current).watch());
@@ -93,6 +106,7 @@ impl ExecRuntime {
         Ok(Self {
             current,
             max_output,
+            threads: bundled::Threads::new(),
             _watcher: AbortOnDropHandle::new(watcher),
         })
     }
@@ -122,7 +136,16 @@ impl Evaluator for ExecRuntime {
             output: self.max_output,
             deadline,
         };
-        Ok(krm::evaluate(&image, &function.command, resource_list, limits).await?)
+        match &function.program {
+            Program::File(command) => {
+                Ok(krm::evaluate(&image, command, resource_list, limits).await?)
+            }
+            Program::Native(native) => {
+                self.threads
+                    .run(*native, &image, resource_list, limits)
+                    .await
+            }
+        }
     }
 }
 
@@ -146,19 +169,35 @@ impl Current {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes `text` the truth, and tells what is new about it.
+    /// Makes `text` the truth.
     fn update(&self, text: &str) -> anyhow::Result<()> {
+        let path = &self.source.config;
+        let entries = file::parse(text).with_context(|| in_file(path, "cannot parse"))?;
+        self.set(&entries, true);
+        Ok(())
+    }
+
+    /// As long as there is no file the bundled functions count.
+    fn update_without_file(&self) {
+        if self.source.bundled {
+            self.set(&bundled::entries(), false);
+        }
+    }
+
+    /// Makes the entries the truth, and tells what is new about them.
+    fn set(&self, entries: &[file::Entry], from_file: bool) {
         let Source {
-            config,
             functions,
+            bundled,
             default_image_prefix,
             max_queued,
+            ..
         } = &self.source;
-        let entries = file::parse(text).with_context(|| in_file(config, "cannot parse"))?;
         let mut known = self.known();
         let (table, complaints) = table::build(
-            &entries,
+            entries,
             functions,
+            *bundled,
             default_image_prefix,
             *max_queued,
             &known.table,
@@ -181,10 +220,10 @@ impl Current {
         }
         *known = Known {
             table: Arc::new(table),
+            from_file,
             complaints,
             trouble: None,
         };
-        Ok(())
     }
 
     async fn watch(self: Arc<Self>) {
@@ -204,7 +243,10 @@ impl Current {
         let trouble = match self.source.read() {
             Ok(Some(text)) => self.update(&text).err(),
             // A file that was never there is no news.
-            Ok(None) if self.known().table.images().is_empty() => return,
+            Ok(None) if !self.known().from_file => {
+                self.update_without_file();
+                return;
+            }
             Ok(None) => Some(anyhow!("{} is gone", self.source.config.display())),
             Err(error) => Some(error),
         };

@@ -20,11 +20,15 @@ use config::{Config, Request};
 
 /// Runs the program with the words after its name.
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
-    if words.first().is_some_and(|word| word == "eval") {
-        return cli::eval(words.split_off(1));
-    }
-    if words.first().is_some_and(|word| word == "inspect") {
-        return cli::inspect(words.split_off(1));
+    let command = words.first().and_then(|word| word.to_str());
+    let command = match command {
+        Some("eval") => Some(cli::eval as fn(Vec<OsString>) -> ExitCode),
+        Some("inspect") => Some(cli::inspect as _),
+        Some("fn") => Some(cli::function as _),
+        _ => None,
+    };
+    if let Some(command) = command {
+        return command(words.split_off(1));
     }
     match Config::parse(words) {
         Ok(Request::Print(text)) => {

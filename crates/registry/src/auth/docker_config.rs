@@ -70,7 +70,15 @@ impl DockerConfig {
     /// What the file itself says about the image's registry.
     pub(super) fn entry(&self, reference: &Reference) -> Result<Found, CredentialsError> {
         let Some(key) = best(self.file.auths.keys(), reference) else {
-            return Ok(Found::nothing(Some(&self.path)));
+            let file = Some(self.path.clone());
+            let origin = Origin {
+                file,
+                ..Origin::default()
+            };
+            return Ok(Found {
+                credentials: None,
+                origin,
+            });
         };
         let credentials = self.file.auths[key].credentials();
         let credentials = credentials.map_err(|InvalidAuth| CredentialsError::Entry {

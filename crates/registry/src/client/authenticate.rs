@@ -31,9 +31,9 @@ pub(super) async fn answer(
         (Challenge::Basic, Some(Credentials::Basic { username, password })) => {
             Ok(Credentials::basic(username, password))
         }
-        // Registries without a token server take the token as a password.
-        (Challenge::Basic, Some(Credentials::Identity(token))) => {
-            Ok(Credentials::basic("<token>", token))
+        (Challenge::Basic, Some(Credentials::Identity(_))) => {
+            let source = AuthenticateError::NoPassword(Box::new(found.origin));
+            Err(session.cannot_authenticate(source))
         }
         (Challenge::Basic, None) => {
             Err(session
@@ -53,22 +53,15 @@ pub(super) fn rejected(
     challenge: &Challenge,
     answer: &Answer,
 ) -> FetchError {
-    let nobody = || Origin {
-        file: None,
-        entry: None,
-        helper: None,
-        username: None,
-    };
-    let found = session.found.clone();
-    let origin = found
-        .as_ref()
-        .map_or_else(nobody, |found| found.origin.clone());
-    let credentials = found.and_then(|found| found.credentials);
+    let Found {
+        credentials,
+        origin,
+    } = session.found.clone().unwrap_or_default();
     session.cannot_authenticate(match (challenge, credentials) {
         (_, None) => AuthenticateError::MissingEntry(Box::new(origin)),
         (_, Some(Credentials::Token(_))) => AuthenticateError::ExpiredToken(Box::new(origin)),
         (Challenge::Basic, Some(Credentials::Identity(_))) => {
-            AuthenticateError::ExpiredToken(Box::new(origin))
+            AuthenticateError::NoPassword(Box::new(origin))
         }
         (Challenge::Basic, Some(Credentials::Basic { .. })) => {
             AuthenticateError::Rejected(Box::new(origin))

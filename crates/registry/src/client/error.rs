@@ -21,6 +21,8 @@ pub enum FetchError {
         registry: String,
         source: CredentialsError,
     },
+    #[error("{registry} has a port that no host has; ports end at 65535")]
+    InvalidPort { registry: String },
     #[error("cannot connect to {endpoint}")]
     Connect {
         endpoint: Endpoint,
@@ -115,6 +117,8 @@ pub enum AuthenticateError {
          and that their clocks agree"
     )]
     TokenRefused { realm: String },
+    #[error("it wants a user name and a password, but {0} has only an identity token")]
+    NoPassword(Box<Origin>),
     #[error("it wants neither Basic nor Bearer authentication, and others are not supported")]
     Challenge,
     #[error(

@@ -58,9 +58,8 @@ impl Session<'_> {
         }
         let host = self.reference.host();
         let endpoint = |scheme| {
-            Endpoint::of_registry(scheme, host).ok_or_else(|| FetchError::Redirect {
-                url: host.to_owned(),
-                why: "its port is not one".to_owned(),
+            Endpoint::of_registry(scheme, host).ok_or_else(|| FetchError::InvalidPort {
+                registry: host.to_owned(),
             })
         };
         let (secure, plain) = (endpoint(Scheme::Https)?, endpoint(Scheme::Http)?);

@@ -89,34 +89,35 @@ impl<'a> Session<'a> {
             body: None,
         };
         let mut answer = self.follow(&url, &outgoing).await?;
-        // Only the registry itself may ask for its credentials.
-        if answer.status == StatusCode::UNAUTHORIZED && answer.url.endpoint == url.endpoint {
+        // Only the registry itself may ask for its credentials, or refuse them.
+        let told = |answer: &Answer, status| {
+            answer.status == status && answer.url.endpoint == url.endpoint
+        };
+        if told(&answer, StatusCode::UNAUTHORIZED) {
             let challenge = self.challenge(&answer)?;
             let authorization = authenticate::answer(self, &challenge, &answer).await?;
             outgoing.authorization = Some(authorization.clone());
             self.authorization = Some(authorization);
             answer = self.follow(&url, &outgoing).await?;
-            if answer.status == StatusCode::UNAUTHORIZED {
+            if told(&answer, StatusCode::UNAUTHORIZED) {
                 let challenge = self.challenge(&answer)?;
                 return Err(authenticate::rejected(self, &challenge, &answer));
             }
         }
-        match answer.status {
-            StatusCode::NOT_FOUND if answer.url.endpoint == url.endpoint => {
-                Err(FetchError::Missing {
-                    image: self.reference.to_string(),
-                    registry: self.reference.domain().to_owned(),
-                    what: match told_code(&answer.body).as_deref() {
-                        Some("NAME_UNKNOWN") => "has no such repository",
-                        _ => "has no such tag or digest in that repository",
-                    },
-                })
-            }
-            StatusCode::FORBIDDEN if answer.url.endpoint == url.endpoint => {
-                Err(self.denied(&answer))
-            }
-            _ => self.succeeded(answer),
+        if told(&answer, StatusCode::NOT_FOUND) {
+            return Err(FetchError::Missing {
+                image: self.reference.to_string(),
+                registry: self.reference.domain().to_owned(),
+                what: match told_code(&answer.body).as_deref() {
+                    Some("NAME_UNKNOWN") => "has no such repository",
+                    _ => "has no such tag or digest in that repository",
+                },
+            });
         }
+        if told(&answer, StatusCode::FORBIDDEN) {
+            return Err(self.denied(&answer));
+        }
+        self.succeeded(answer)
     }
 
     fn challenge(&self, answer: &Answer) -> Result<challenge::Challenge, FetchError> {

@@ -173,13 +173,10 @@ impl Session<'_> {
                 value.set_sensitive(true);
                 value
             });
+            // A token that no header can carry is no token.
             let unusable = |_| {
-                let origin = self.found.clone().map(|found| found.origin);
-                let source = match origin {
-                    Some(origin) => AuthenticateError::ExpiredToken(Box::new(origin)),
-                    None => AuthenticateError::Challenge,
-                };
-                self.cannot_authenticate(source)
+                let origin = self.found.clone().unwrap_or_default().origin;
+                self.cannot_authenticate(AuthenticateError::ExpiredToken(Box::new(origin)))
             };
             request = request.header(header::AUTHORIZATION, value.map_err(unusable)?);
         }

@@ -12,24 +12,30 @@ pub(crate) struct PlainHttp {
 
 impl PlainHttp {
     pub(crate) fn new(named: &[String]) -> Self {
-        let lower_case = named.iter().map(|host| host.to_ascii_lowercase());
         Self {
-            named: lower_case.collect(),
+            named: named.to_vec(),
         }
     }
 
     /// Whether plain HTTP may be spoken to the endpoint's host.
     pub(crate) fn allows(&self, endpoint: &Endpoint) -> bool {
         let host = endpoint.host.as_str();
-        let with_port = || format!("{host}:{}", endpoint.port);
         is_loopback(host)
             || host.ends_with(".local")
             || host.parse().is_ok_and(is_private)
-            || self
-                .named
-                .iter()
-                .any(|name| name == host || *name == with_port())
+            || self.named.iter().any(|name| is_named(name, endpoint))
     }
+}
+
+/// Whether `name`, with or without a port, means the endpoint.
+fn is_named(name: &str, endpoint: &Endpoint) -> bool {
+    let named = Endpoint::of_registry(endpoint.scheme, name);
+    let has_port = name
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.ends_with(']'));
+    named.is_some_and(|named| {
+        named.host == endpoint.host && (!has_port || named.port == endpoint.port)
+    })
 }
 
 /// Whether what is sent to `host` stays on this machine.
@@ -55,7 +61,11 @@ mod tests {
 
     #[test]
     fn plain_http_is_for_near_private_and_named_hosts() {
-        let rules = PlainHttp::new(&["Lab.example.com".into(), "other.example.com:5000".into()]);
+        let rules = PlainHttp::new(&[
+            "Lab.example.com".into(),
+            "other.example.com:5000".into(),
+            "[2001:db8::1]:5000".into(),
+        ]);
         for (registry, allowed) in [
             ("localhost", true),
             ("localhost:5000", true),
@@ -72,6 +82,8 @@ mod tests {
             ("lab.example.com", true),
             ("lab.example.com:5000", true),
             ("other.example.com:5000", true),
+            ("[2001:db8::1]:5000", true),
+            ("[2001:db8::1]:5001", false),
             ("other.example.com:5001", false),
             ("other.example.com", false),
             ("example.com", false),

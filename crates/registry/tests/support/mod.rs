@@ -6,6 +6,7 @@
 
 use std::{
     convert::Infallible,
+    io::{self, Write},
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -19,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use registry::{Client, Digest, FetchError, Image, Keychain, Report, Timeouts, Transport};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
+use tracing::{level_filters::LevelFilter, subscriber::DefaultGuard};
 
 pub type Body = BoxBody<Bytes, Infallible>;
 
@@ -152,12 +154,16 @@ pub struct Asking {
 
 impl Asking {
     pub fn with(auths: &str, timeouts: Timeouts) -> Self {
+        Self::over(Transport::default(), auths, timeouts)
+    }
+
+    pub fn over(transport: Transport, auths: &str, timeouts: Timeouts) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.json");
         std::fs::write(&file, format!(r#"{{"auths":{{{auths}}}}}"#)).unwrap();
         let keychain = Keychain::File(file.clone());
         Self {
-            client: Client::new(keychain, Transport::default(), timeouts),
+            client: Client::new(keychain, transport, timeouts),
             file,
             _folder: folder,
         }
@@ -170,6 +176,37 @@ impl Asking {
 
     pub async fn fetch(&self, image: &str) -> Result<Image, FetchError> {
         self.inspect(image).await.0
+    }
+}
+
+/// Everything that this thread logs.
+#[derive(Clone, Default)]
+pub struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Captures until the guard is dropped.
+    pub fn capture() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(LevelFilter::TRACE)
+            .with_writer(move || writer.clone())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

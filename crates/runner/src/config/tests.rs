@@ -32,6 +32,7 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!(config.exec.functions, PathBuf::from("./functions"));
     assert_eq!(config.exec.config, PathBuf::from("./config.yaml"));
     assert!(!config.exec.config_is_required);
+    assert!(config.exec.bundled);
     assert_eq!(config.pod.namespace, "porch-fn-system");
     assert_eq!(
         config.pod.cache_config,
@@ -92,6 +93,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
     ];
     let switches = [
         "--warm-up-pod-cache=false",
+        "-bundled-functions=0",
         "-enable-private-registries",
         "--enable-private-registries-tls=T",
     ];
@@ -113,7 +115,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
              max_message_size: 7, evaluation_timeout: 8s, max_queued_per_function: 9, \
              drain_timeout: 0ns, default_image_prefix: \"example.com/\", \
              log: LogConfig { level: 5, json: true }, \
-             exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true }, \
+             exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, bundled: false }, \
              pod: PodConfig { namespace: \"ns\", cache_config: \"/p\", warm_up: false, \
              ttl: 5400s, scan_interval: 120s, template: Some(\"template\"), \
              max_waitlist_length: 3, max_parallel_pods: 4, start_timeout: 5s, \

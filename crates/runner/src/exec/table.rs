@@ -1,4 +1,4 @@
-//! Which image is which executable.
+//! Which image is which executable, or which bundled function.
 
 use std::{
     collections::{BTreeSet, HashMap, hash_map::Entry},
@@ -11,14 +11,14 @@ use std::{
 use process::{Command, Environment};
 use tokio::sync::Semaphore;
 
-use super::file;
+use super::{bundled, file, program::Program};
 use crate::images;
 
 /// A function that can be run.
 #[derive(Debug)]
 pub(super) struct Function {
     name: String,
-    pub(super) command: Command,
+    pub(super) program: Program,
     /// One for each call that may be under way.
     pub(super) places: Semaphore,
 }
@@ -68,6 +68,7 @@ impl fmt::Display for Complaint {
 pub(super) fn build(
     entries: &[file::Entry],
     functions: &Path,
+    with_bundled: bool,
     default_image_prefix: &str,
     max_queued: usize,
     before: &Table,
@@ -75,19 +76,24 @@ pub(super) fn build(
     let mut table = Table::default();
     let mut complaints = Vec::new();
     for entry in entries {
-        if let Err(reason) = check(functions, &entry.function) {
-            complaints.push(Complaint::Disabled {
-                function: entry.function.clone(),
-                reason,
-            });
-            continue;
-        }
+        let program = match program(functions, with_bundled, &entry.function) {
+            Ok(program) => program,
+            Err(reason) => {
+                complaints.push(Complaint::Disabled {
+                    function: entry.function.clone(),
+                    reason,
+                });
+                continue;
+            }
+        };
         let mut earlier = table.by_image.values().chain(before.by_image.values());
-        let function = match earlier.find(|function| function.name == entry.function) {
+        let function = match earlier
+            .find(|function| function.name == entry.function && function.program.is_same(&program))
+        {
             Some(function) => Arc::clone(function),
             None => Arc::new(Function {
                 name: entry.function.clone(),
-                command: Command::new(functions.join(&entry.function), Environment::Minimal),
+                program,
                 places: Semaphore::new(max_queued),
             }),
         };
@@ -105,6 +111,19 @@ pub(super) fn build(
         }
     }
     (table, complaints)
+}
+
+/// What `name` stands for: a file in `directory`, else a bundled function.
+fn program(directory: &Path, with_bundled: bool, name: &str) -> Result<Program, String> {
+    match check(directory, name) {
+        Ok(()) => {
+            let command = Command::new(directory.join(name), Environment::Minimal);
+            Ok(Program::File(command))
+        }
+        // A file that is there but cannot be run is a mistake to be told.
+        Err(reason) if !with_bundled || directory.join(name).exists() => Err(reason),
+        Err(reason) => bundled::find(name).ok_or(reason),
+    }
 }
 
 /// Whether `name` is an executable file in `directory`.
@@ -139,7 +158,8 @@ mod tests {
 
     fn built(entries: &[file::Entry], before: &Table) -> (Table, Vec<String>) {
         // A directory with executables that every machine has.
-        let (table, complaints) = build(entries, Path::new("/bin"), "example.com/", 5, before);
+        let (table, complaints) =
+            build(entries, Path::new("/bin"), true, "example.com/", 5, before);
         (table, complaints.iter().map(ToString::to_string).collect())
     }
 
@@ -156,7 +176,7 @@ mod tests {
             ["a/cat@sha256:0", "a/sh:v1", "example.com/sh:v2"]
         );
         assert_eq!(
-            table.find("example.com/sh:v2").unwrap().command.program(),
+            table.find("example.com/sh:v2").unwrap().program.name(),
             "/bin/sh"
         );
         assert!(table.find("a/sh").is_none());

@@ -129,10 +129,13 @@ fn every_form_of_an_entry_is_understood() {
         ("{}", None),
     ] {
         let text = format!(r#"{{"auths":{{"example.com":{entry}}},"HttpHeaders":{{}}}}"#);
-        let found = config(&text)
-            .unwrap()
-            .entry(&"example.com/fn".parse().unwrap());
-        assert_eq!(found.unwrap().credentials, expected, "{entry}");
+        let config = config(&text).unwrap();
+        let found = config.entry(&"example.com/fn".parse().unwrap()).unwrap();
+        assert_eq!(found.credentials, expected, "{entry}");
+        let shown = format!("{config:?} {found:?}");
+        for secret in ["pass:word", "dXNlcjp", "\"p\"", "\"t\""] {
+            assert!(!shown.contains(secret), "{secret} in {shown}");
+        }
     }
 }
 

@@ -1,0 +1,88 @@
+//! Functions that are part of the runner.
+
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use acceptance::{Server, call, evaluate, server::binary};
+use tonic::Code;
+
+const LIST: &str = "\
+apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: a # a comment
+functionConfig:
+  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: c
+  data:
+    namespace: prod
+";
+
+#[tokio::test]
+async fn a_config_may_name_a_bundled_function() {
+    let server = Server::runner(&[]);
+    let channel = server.connect().await;
+    let image = acceptance::image("moved");
+    server.replace_config(&format!(
+        "functions:\n- function: set-namespace\n  images: ['{image}']\n"
+    ));
+    server.wait_for_log("1 images");
+    let answer = evaluate(channel, call("moved", LIST)).await.unwrap();
+    let list = String::from_utf8(answer.resource_list.to_vec()).unwrap();
+    assert!(
+        list.contains("    name: a # a comment\n    namespace: prod\n"),
+        "{list}"
+    );
+}
+
+#[tokio::test]
+async fn the_flag_turns_them_off() {
+    let server = Server::runner(&["--bundled-functions=false"]);
+    let channel = server.connect().await;
+    let image = acceptance::image("moved");
+    server.replace_config(&format!(
+        "functions:\n- function: set-namespace\n  images: ['{image}']\n"
+    ));
+    server.wait_for_log("\"set-namespace\" is disabled");
+    let status = evaluate(channel, call("moved", LIST)).await.unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+}
+
+#[test]
+fn a_function_runs_by_hand() {
+    let mut child = Command::new(binary("function-runner"))
+        .args(["fn", "set-namespace"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(LIST.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("namespace: prod")
+    );
+    let listed = Command::new(binary("function-runner"))
+        .args(["fn", "list"])
+        .output()
+        .unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(
+        listed.contains("ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.5"),
+        "{listed}"
+    );
+}

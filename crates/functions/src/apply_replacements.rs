@@ -1,0 +1,390 @@
+//! `apply-replacements`: copies a value from one object's field to fields of
+//! others, as kustomize's replacements do.
+
+mod path;
+
+use crate::{
+    fieldspec::id_of,
+    function::{Clock, Function, Stop},
+    go,
+    list::ResourceList,
+    object::group_version,
+    results::Report,
+    runner_config::FAILURE,
+    selector::Selector,
+    yaml::{Content, Node, SequenceIndent, Tag, parse_all, write_node},
+};
+
+const KIND: &str = "ApplyReplacements";
+const API_VERSION: &str = "fn.kpt.dev/v1alpha1";
+const DEFAULT_FIELD: &str = "metadata.name";
+
+#[derive(Debug)]
+pub(crate) struct ApplyReplacements;
+
+impl Function for ApplyReplacements {
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let mut items: Vec<Node> = list.items.iter().map(reread).collect();
+        let applied = match check_config(list.config()) {
+            Err(message) => Err(Stop::Failed(message)),
+            Ok(config) => apply_all(config, &mut items, clock),
+        };
+        match applied {
+            Ok(()) => {
+                list.items = items.iter().map(reread).collect();
+                Ok(())
+            }
+            Err(Stop::Failed(message)) => {
+                list.results.push(Report::error(message));
+                Err(Stop::Failed(FAILURE.into()))
+            }
+            Err(late) => Err(late),
+        }
+    }
+}
+
+/// The Go function writes and reads every object before and after.
+fn reread(item: &Node) -> Node {
+    let documents = parse_all(&write_node(item, SequenceIndent::Compact)).ok();
+    let document = documents.and_then(|documents| documents.into_iter().next());
+    document.map_or_else(|| item.clone(), |document| document.root)
+}
+
+fn check_config(config: Option<&Node>) -> Result<&Node, String> {
+    let Some(config) = config else {
+        return Err(format!("FunctionConfig is missing. Expect `{KIND}`"));
+    };
+    if config.kind() != KIND || config.api_version() != API_VERSION {
+        return Err(format!(
+            "received functionConfig of kind {} and apiVersion {}, only functionConfig of kind {KIND} and apiVersion {API_VERSION} is supported",
+            config.kind(),
+            config.api_version()
+        ));
+    }
+    Ok(config)
+}
+
+fn apply_all(config: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Stop> {
+    let replacements = config.get("replacements").map_or(&[][..], Node::items);
+    for replacement in replacements {
+        let targets = replacement
+            .get("targets")
+            .filter(|targets| !targets.is_null());
+        let (source, value) = (replacement.get("source"), replacement.get("sourceValue"));
+        let Some(targets) = targets.filter(|_| source.is_some() || value.is_some()) else {
+            return Err(Stop::Failed(
+                "replacements must specify a source and at least one target".into(),
+            ));
+        };
+        let value = match (source, value) {
+            (Some(_), Some(_)) => {
+                return Err(Stop::Failed(
+                    "value and resource selectors are mutually exclusive".into(),
+                ));
+            }
+            (_, Some(value)) => {
+                let mut text = Node::text(value.value().unwrap_or(""));
+                text.tag = Tag::None;
+                text
+            }
+            (Some(source), None) => source_value(source, items)?,
+            (None, None) => continue,
+        };
+        for target in targets.items() {
+            clock.check()?;
+            apply(target, &value, items)?;
+        }
+    }
+    Ok(())
+}
+
+/// The parts of an object's identity that a selector names.
+struct Id {
+    group: String,
+    version: String,
+    kind: String,
+    name: String,
+    namespace: String,
+}
+
+impl Id {
+    /// As a selector gives it.
+    fn of_selector(node: &Node) -> Self {
+        let text = |name: &str| {
+            node.get(name)
+                .and_then(Node::value)
+                .unwrap_or("")
+                .to_owned()
+        };
+        Self {
+            group: text("group"),
+            version: text("version"),
+            kind: text("kind"),
+            name: text("name"),
+            namespace: text("namespace"),
+        }
+    }
+
+    /// What an object is and was called.
+    fn all_of(object: &Node) -> Vec<Self> {
+        const PREVIOUS: &str = "internal.config.kubernetes.io/previous";
+        let (group, version) = group_version(
+            object
+                .at(&["apiVersion"])
+                .and_then(Node::value)
+                .unwrap_or(""),
+        );
+        let id = |kind: &str, name: &str, namespace: &str| Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+        };
+        let mut ids = vec![id(object.kind(), object.name(), object.namespace())];
+        let before = |what: &str| {
+            object
+                .annotation(&format!("{PREVIOUS}{what}"))
+                .split(',')
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let (kinds, names, namespaces) = (before("Kinds"), before("Names"), before("Namespaces"));
+        for ((kind, name), namespace) in kinds.iter().zip(&names).zip(&namespaces) {
+            if !name.is_empty() {
+                ids.push(id(kind, name, namespace));
+            }
+        }
+        ids
+    }
+
+    fn is_selected_by(&self, selector: &Self) -> bool {
+        let fits = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
+        let place = |namespace: &str| {
+            if namespace.is_empty() {
+                "default".to_owned()
+            } else {
+                namespace.to_owned()
+            }
+        };
+        fits(&selector.name, &self.name)
+            && (selector.namespace.is_empty()
+                || place(&selector.namespace) == place(&self.namespace))
+            && fits(&selector.group, &self.group)
+            && fits(&selector.version, &self.version)
+            && fits(&selector.kind, &self.kind)
+    }
+
+    fn is_empty(&self) -> bool {
+        [
+            &self.group,
+            &self.version,
+            &self.kind,
+            &self.name,
+            &self.namespace,
+        ]
+        .iter()
+        .all(|part| part.is_empty())
+    }
+
+    fn printed(&self) -> String {
+        id_of([
+            &self.group,
+            &self.version,
+            &self.kind,
+            &self.name,
+            &self.namespace,
+        ])
+    }
+}
+
+/// How fields are read and written: split at a delimiter, created if missing.
+struct Options {
+    delimiter: String,
+    index: i64,
+    create: bool,
+}
+
+impl Options {
+    fn of(node: &Node) -> Self {
+        let options = node.get("options");
+        let text = |name: &str| {
+            options
+                .and_then(|options| options.get(name))
+                .and_then(Node::value)
+                .unwrap_or("")
+        };
+        Self {
+            delimiter: text("delimiter").to_owned(),
+            index: text("index").parse().unwrap_or(0),
+            create: text("create") == "true",
+        }
+    }
+
+    fn printed(&self) -> String {
+        if self.delimiter.is_empty() && !self.create {
+            return String::new();
+        }
+        format!(
+            ":{}({}), create={}",
+            self.delimiter, self.index, self.create
+        )
+    }
+}
+
+fn source_value(source: &Node, items: &[Node]) -> Result<Node, String> {
+    let selector = Id::of_selector(source);
+    let field = source.get("fieldPath").and_then(Node::value).unwrap_or("");
+    let options = Options::of(source);
+    let printed = || {
+        let path = if field.is_empty() {
+            String::new()
+        } else {
+            format!(":{field}")
+        };
+        format!("{}{path}{}", selector.printed(), options.printed())
+    };
+    let is_selected = |item: &&Node| {
+        Id::all_of(item)
+            .iter()
+            .any(|id| id.is_selected_by(&selector))
+    };
+    let mut found = items.iter().filter(is_selected);
+    let Some(object) = found.next() else {
+        return Err(format!("nothing selected by {}", printed()));
+    };
+    if found.next().is_some() {
+        return Err(format!("multiple matches for selector {}", printed()));
+    }
+    let field = if field.is_empty() {
+        DEFAULT_FIELD
+    } else {
+        field
+    };
+    let value = path::lookup(object, &path::split(field))
+        .map_err(|error| format!("error looking up replacement source: {error}"))?;
+    let is_empty = |node: &&Node| {
+        node.is_null()
+            || (node.value().is_none() && node.fields().is_empty() && node.items().is_empty())
+    };
+    let Some(value) = value.filter(|value| !is_empty(value)) else {
+        let id = selector.printed();
+        return Err(format!(
+            "fieldPath `{field}` is missing for replacement source {id}"
+        ));
+    };
+    if options.delimiter.is_empty() {
+        return Ok(value.clone());
+    }
+    let Some(text) = value.value() else {
+        return Err("delimiter option can only be used with scalar nodes".into());
+    };
+    let mut parts = text.split(&options.delimiter);
+    let part = usize::try_from(options.index)
+        .ok()
+        .and_then(|index| parts.nth(index));
+    let Some(part) = part else {
+        let index = options.index;
+        return Err(format!(
+            "options.index {index} is out of bounds for value {text}"
+        ));
+    };
+    let mut value = value.clone();
+    value.set_value(part);
+    Ok(value)
+}
+
+fn apply(target: &Node, value: &Node, items: &mut [Node]) -> Result<(), String> {
+    let Some(select) = target.get("select").filter(|select| !select.is_null()) else {
+        return Err("target must specify resources to select".into());
+    };
+    let rejects = target.get("reject").map_or(&[][..], Node::items);
+    let fields: Vec<&str> = match target.get("fieldPaths").map_or(&[][..], Node::items) {
+        [] => vec![DEFAULT_FIELD],
+        fields => fields.iter().filter_map(Node::value).collect(),
+    };
+    let options = Options::of(target);
+    let selector = Id::of_selector(select);
+    let rejected: Vec<Id> = rejects
+        .iter()
+        .map(Id::of_selector)
+        .filter(|id| !id.is_empty())
+        .collect();
+    for item in items {
+        let mut fits = fits_labels(item, select)?;
+        for reject in rejects {
+            let has_selector = ["annotationSelector", "labelSelector"]
+                .iter()
+                .any(|name| !reject.text_at(&[name]).is_empty());
+            fits = fits && !(has_selector && fits_labels(item, reject)?);
+        }
+        let ids = Id::all_of(item);
+        let is_rejected = rejected
+            .iter()
+            .any(|reject| ids.iter().any(|id| id.is_selected_by(reject)));
+        if !fits || is_rejected || !ids.iter().any(|id| id.is_selected_by(&selector)) {
+            continue;
+        }
+        for field in &fields {
+            copy(item, field, value, &options)?;
+        }
+    }
+    Ok(())
+}
+
+fn fits_labels(item: &Node, selector: &Node) -> Result<bool, String> {
+    let matches = |name: &str, of: &str| -> Result<bool, String> {
+        let pairs = item
+            .at(&["metadata", of])
+            .map_or_else(Vec::new, Node::texts);
+        Ok(Selector::parse(selector.text_at(&[name]))?.matches(&pairs))
+    };
+    Ok(matches("annotationSelector", "annotations")? && matches("labelSelector", "labels")?)
+}
+
+fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result<(), String> {
+    let verb = if options.create {
+        "find or create"
+    } else {
+        "find"
+    };
+    let missing = format!(
+        "unable to {verb} field {} in replacement target",
+        go::quote(field)
+    );
+    let create = options.create.then(|| path::Leaf::of(value));
+    let mut failed = None;
+    let count = path::visit(item, &path::split(field), create, &mut |node| {
+        if let Err(error) = set(node, value, options) {
+            failed.get_or_insert(error);
+        }
+    });
+    match (failed, count) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => Err(format!("{missing}: {error}")),
+        (None, Ok(0)) => Err(missing),
+        (None, Ok(_)) => Ok(()),
+    }
+}
+
+fn set(node: &mut Node, value: &Node, options: &Options) -> Result<(), String> {
+    let mut text = value.value().unwrap_or("").to_owned();
+    if !options.delimiter.is_empty() {
+        let Some(old) = node.value() else {
+            return Err("delimiter option can only be used with scalar nodes".into());
+        };
+        let mut parts: Vec<&str> = old.split(&options.delimiter).collect();
+        match usize::try_from(options.index) {
+            Err(_) => parts.insert(0, &text),
+            Ok(index) if index >= parts.len() => parts.push(&text),
+            Ok(index) => parts[index] = &text,
+        }
+        text = parts.join(&options.delimiter);
+    }
+    match &node.content {
+        // Only the text: whether it is quoted is the target's affair.
+        Content::Scalar { .. } => node.set_value(&text),
+        _ => *node = value.clone(),
+    }
+    Ok(())
+}

@@ -1,0 +1,250 @@
+//! Paths of replacements: `spec.containers.[name=web].image`, `list.0`, `list.*`.
+
+use regex::Regex;
+
+use crate::{
+    fieldspec,
+    yaml::{Content, Node, SequenceIndent, Tag, write_node},
+};
+
+/// Splits a path at dots; those in brackets or behind a backslash stay.
+pub(super) fn split(path: &str) -> Vec<String> {
+    let mut result = Vec::new();
+    let mut parts = fieldspec::split(path, '.').into_iter();
+    while let Some(part) = parts.next() {
+        if !part.starts_with('[') || part.ends_with(']') {
+            result.push(part);
+            continue;
+        }
+        let mut bracketed = part;
+        for more in parts.by_ref() {
+            bracketed.push('.');
+            bracketed.push_str(&more);
+            if bracketed.ends_with(']') {
+                break;
+            }
+        }
+        match bracketed.contains('=') {
+            true => result.push(bracketed),
+            false => result.push(bracketed.trim_matches(['[', ']']).to_owned()),
+        }
+    }
+    result
+}
+
+/// What the last field of a path is created as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaf {
+    Scalar,
+    Mapping,
+    Sequence,
+}
+
+impl Leaf {
+    pub(super) fn of(value: &Node) -> Self {
+        match value.content {
+            Content::Mapping { .. } => Self::Mapping,
+            Content::Sequence { .. } => Self::Sequence,
+            _ => Self::Scalar,
+        }
+    }
+
+    /// An empty node, for a path that goes on with `rest`.
+    fn node(self, rest: &[String]) -> Node {
+        let leaf = match rest.first() {
+            None => self,
+            Some(next) if is_match(next) || index(next).is_some() => Self::Sequence,
+            Some(_) => Self::Mapping,
+        };
+        match leaf {
+            Self::Mapping => Node::mapping(Vec::new()),
+            Self::Sequence => Node::sequence(Vec::new()),
+            Self::Scalar => {
+                let mut node = Node::text("");
+                node.tag = Tag::None;
+                node
+            }
+        }
+    }
+}
+
+fn is_match(part: &str) -> bool {
+    part.starts_with('[') && part.ends_with(']')
+}
+
+fn index(part: &str) -> Option<usize> {
+    part.parse().ok()
+}
+
+/// Field and value of `[field=value]`.
+fn field_and_value(part: &str) -> Result<(&str, &str), String> {
+    let inner = part.trim_start_matches('[').trim_end_matches(']');
+    inner.split_once('=').ok_or_else(|| {
+        format!("list path element must contain fieldName=fieldValue for element to match: {part}")
+    })
+}
+
+/// The node at the end of a path, if it is there.
+pub(super) fn lookup<'a>(node: &'a Node, path: &[String]) -> Result<Option<&'a Node>, String> {
+    let mut node = node;
+    for part in path.iter().filter(|part| !part.trim().is_empty()) {
+        let next = if is_match(part) {
+            let (field, value) = field_and_value(part)?;
+            let has = |item: &&Node| match field {
+                "" => item.value() == Some(value),
+                field => item.get(field).and_then(Node::value) == Some(value),
+            };
+            expect(node, node.is_sequence(), "SequenceNode")?;
+            node.items().iter().find(has)
+        } else if let Some(at) = index(part).filter(|_| !node.is_mapping()) {
+            expect(node, node.is_sequence(), "SequenceNode")?;
+            node.items().get(at)
+        } else if part == "-" {
+            expect(node, node.is_sequence(), "SequenceNode")?;
+            node.items().last()
+        } else {
+            expect(node, node.is_mapping(), "MappingNode")?;
+            node.get(part)
+        };
+        match next {
+            Some(next) => node = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(node))
+}
+
+fn expect(node: &Node, is: bool, kind: &str) -> Result<(), String> {
+    if is {
+        return Ok(());
+    }
+    let own = match node.content {
+        Content::Mapping { .. } => "MappingNode",
+        Content::Sequence { .. } => "SequenceNode",
+        Content::Scalar { .. } => "ScalarNode",
+        Content::Alias(_) => "AliasNode",
+    };
+    let text = write_node(node, SequenceIndent::Compact);
+    Err(format!(
+        "wrong node kind: expected {kind} but got {own}: node contents:\n{text}"
+    ))
+}
+
+/// Calls `at` for every node that the path leads to, and counts them. What is
+/// missing is created if `create` says as what.
+pub(super) fn visit(
+    node: &mut Node,
+    path: &[String],
+    create: Option<Leaf>,
+    at: &mut dyn FnMut(&mut Node),
+) -> Result<usize, String> {
+    let Some((part, rest)) = path.split_first() else {
+        at(node);
+        return Ok(1);
+    };
+    if let Some(place) = index(part) {
+        return visit_index(node, place, rest, create, at);
+    }
+    if is_match(part) {
+        return visit_matches(node, part, rest, create, at);
+    }
+    if part == "*" {
+        expect(node, node.is_sequence(), "SequenceNode")?;
+        let mut count = 0;
+        for item in node.items_mut().into_iter().flatten() {
+            count += visit(item, rest, create, at)?;
+        }
+        return Ok(count);
+    }
+    expect(node, node.is_mapping(), "MappingNode")?;
+    if let (None, Some(leaf)) = (node.get(part), create) {
+        node.insert(part, leaf.node(rest));
+    }
+    match node.get_mut(part) {
+        Some(field) => visit(field, rest, create, at),
+        None => Ok(0),
+    }
+}
+
+fn visit_index(
+    node: &mut Node,
+    place: usize,
+    rest: &[String],
+    create: Option<Leaf>,
+    at: &mut dyn FnMut(&mut Node),
+) -> Result<usize, String> {
+    expect(node, node.is_sequence(), "SequenceNode")?;
+    let Some(items) = node.items_mut() else {
+        return Ok(0);
+    };
+    if let (true, Some(leaf)) = (items.len() == place, create) {
+        items.push(leaf.node(rest));
+    }
+    let count = items.len();
+    match items.get_mut(place) {
+        Some(item) => visit(item, rest, create, at),
+        None => Err(format!(
+            "index {place} specified but only {count} elements found"
+        )),
+    }
+}
+
+fn visit_matches(
+    node: &mut Node,
+    part: &str,
+    rest: &[String],
+    create: Option<Leaf>,
+    at: &mut dyn FnMut(&mut Node),
+) -> Result<usize, String> {
+    let (field, value) = field_and_value(part)?;
+    let regex = Regex::new(value).map_err(|error| error.to_string())?;
+    expect(node, node.is_sequence(), "SequenceNode")?;
+    let Some(items) = node.items_mut() else {
+        return Ok(0);
+    };
+    let fits = |item: &Node| {
+        let told = if field.is_empty() {
+            Some(item)
+        } else {
+            item.get(field)
+        };
+        told.is_some_and(|told| regex.is_match(write_node(told, SequenceIndent::Compact).trim()))
+    };
+    let mut count = 0;
+    for item in items.iter_mut().filter(|item| fits(item)) {
+        count += match field {
+            "" => visit(item, &[], create, at)?,
+            _ => visit(item, rest, create, at)?,
+        };
+    }
+    let Some(_) = create.filter(|_| count == 0) else {
+        return Ok(count);
+    };
+    let mut text = Node::text(value);
+    text.tag = Tag::None;
+    let mut item = match field {
+        "" => text,
+        field => {
+            let mut item = Node::mapping(Vec::new());
+            item.insert(field, text);
+            item
+        }
+    };
+    let path = if field.is_empty() { &[][..] } else { rest };
+    let count = visit(&mut item, path, create, at)?;
+    items.push(item);
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_in_brackets_and_behind_backslashes_do_not_split() {
+        assert_eq!(split("a.b"), ["a", "b"]);
+        assert_eq!(split("a.[name=b.c].d"), ["a", "[name=b.c]", "d"]);
+        assert_eq!(split("a.[b.c/d].e"), ["a", "b.c/d", "e"]);
+        assert_eq!(split("a.b\\.c"), ["a", "b.c"]);
+    }
+}

@@ -1,0 +1,441 @@
+//! `ensure-name-substring`: puts a text before or behind the names of objects
+//! that do not contain it, and into what refers to them.
+
+use std::collections::HashSet;
+
+use crate::{
+    fieldspec::{Create, FieldSpec, id, replace_scalar},
+    function::{Clock, Function, Stop},
+    list::ResourceList,
+    name_references,
+    object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
+    resmap,
+    small::{annotations, set_annotations},
+    yaml::{Content, Node, SequenceIndent, write_node},
+};
+
+const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
+/// Notes of tools that this function does not pass on.
+const REMOVED: [&str; 8] = [
+    PATH,
+    INDEX,
+    LEGACY_PATH,
+    LEGACY_INDEX,
+    "internal.config.kubernetes.io/seqindent",
+    "internal.config.kubernetes.io/id",
+    "internal.config.kubernetes.io/annotations-migration-resource-id",
+    "config.k8s.io/id",
+];
+
+#[derive(Debug)]
+pub(crate) struct EnsureNameSubstring;
+
+impl Function for EnsureNameSubstring {
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let (edit, more) = configure(list.config())
+            .map_err(|error| format!("failed to load the `functionConfig`: {error}"))?;
+        resmap::check(&list.items)
+            .map_err(|error| format!("failed to convert items to resource map: {error}"))?;
+        let known: HashSet<[String; 3]> = list.items.iter().map(key).collect();
+        let mut specs = vec![FieldSpec::new("", "", "", "metadata/name", false)];
+        specs.extend(more);
+        let mut objects: Vec<Object> = std::mem::take(&mut list.items)
+            .into_iter()
+            .map(Object::new)
+            .collect();
+        let edited = edit_all(&mut objects, &edit, &specs, &known, clock);
+        let referred = edited.and_then(|()| fix_references(&mut objects, clock));
+        for object in &mut objects {
+            let kept: Vec<(String, String)> = annotations(&object.node);
+            if kept.is_empty() && object.old_name.is_none() {
+                continue;
+            }
+            let kept = kept
+                .into_iter()
+                .filter(|(name, _)| !REMOVED.contains(&name.as_str()));
+            set_annotations(&mut object.node, kept.collect());
+        }
+        list.items = objects.into_iter().map(|object| object.node).collect();
+        referred
+    }
+}
+
+/// Where the text goes.
+enum Edit {
+    Prepend(String),
+    Append(String),
+}
+
+impl Edit {
+    fn text(&self) -> &str {
+        match self {
+            Self::Prepend(text) | Self::Append(text) => text,
+        }
+    }
+
+    fn apply(&self, name: &str) -> String {
+        match self {
+            Self::Prepend(text) => format!("{text}{name}"),
+            Self::Append(text) => format!("{name}{text}"),
+        }
+    }
+}
+
+fn configure(config: Option<&Node>) -> Result<(Edit, Vec<FieldSpec>), String> {
+    let empty = Node::mapping(Vec::new());
+    let config = config.unwrap_or(&empty);
+    let (mode, text, specs) = match (config.api_version(), config.kind()) {
+        ("v1", "ConfigMap") => {
+            let data = config.data();
+            let [(mode, text)] = data[..] else {
+                let count = data.len();
+                return Err(format!(
+                    "only 1 entry is allowed in the ConfigMap, but got: {count}"
+                ));
+            };
+            (mode, text, Vec::new())
+        }
+        ("fn.kpt.dev/v1alpha1", "EnsureNameSubstring") => {
+            let (fields, old) = (config.get("additionalNameFields"), config.get("fieldSpecs"));
+            if fields.is_some() && old.is_some() {
+                return Err(
+                    "`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`"
+                        .into(),
+                );
+            }
+            let mode = match config.text_at(&["editMode"]) {
+                "" => "prepend",
+                mode => mode,
+            };
+            (
+                mode,
+                config.text_at(&["substring"]),
+                FieldSpec::read_all(fields.or(old)),
+            )
+        }
+        (api_version, kind) => {
+            return Err(format!(
+                "function config must be either /v1, Kind=ConfigMap or fn.kpt.dev/v1alpha1, Kind=EnsureNameSubstring, but we got: {}{api_version}, Kind={kind}",
+                if api_version.contains('/') { "" } else { "/" }
+            ));
+        }
+    };
+    let edit = match mode {
+        "prepend" => Edit::Prepend(text.to_owned()),
+        "append" => Edit::Append(text.to_owned()),
+        mode => {
+            return Err(format!(
+                "unknown editMode: {mode}, only prepend and append are allowed"
+            ));
+        }
+    };
+    match edit.text() {
+        "" => Err("substring must not be empty".into()),
+        _ => Ok((edit, specs)),
+    }
+}
+
+/// An object, and the name it had.
+struct Object {
+    node: Node,
+    old_name: Option<String>,
+}
+
+impl Object {
+    fn new(node: Node) -> Self {
+        Self {
+            node,
+            old_name: None,
+        }
+    }
+}
+
+/// Group, kind and name.
+fn key(object: &Node) -> [String; 3] {
+    let (group, _) = object.group_version();
+    [
+        group.to_owned(),
+        object.kind().to_owned(),
+        object.name().to_owned(),
+    ]
+}
+
+/// Objects whose names have a meaning of their own.
+fn keeps_its_name(object: &Node) -> bool {
+    let (group, _) = object.group_version();
+    match object.kind() {
+        "CustomResourceDefinition" | "Namespace" => true,
+        "APIService" => group == "apiregistration.k8s.io",
+        "Kptfile" => group == "kpt.dev",
+        _ => false,
+    }
+}
+
+fn edit_all(
+    objects: &mut [Object],
+    edit: &Edit,
+    specs: &[FieldSpec],
+    known: &HashSet<[String; 3]>,
+    clock: &Clock,
+) -> Result<(), Stop> {
+    for object in objects
+        .iter_mut()
+        .filter(|object| !keeps_its_name(&object.node))
+    {
+        clock.check()?;
+        for spec in specs {
+            let is_name = spec.path == "metadata/name";
+            if !spec.selects(&object.node) || contains(&object.node, spec, edit.text()) {
+                continue;
+            }
+            if is_name {
+                object.old_name = Some(object.node.name().to_owned());
+            }
+            let edited = spec.apply(&mut object.node, Create::Scalar, &mut |node, _| {
+                let name = edit.apply(node.value().unwrap_or(""));
+                replace_scalar(node, &name);
+                Ok(())
+            });
+            edited.map_err(|error| format!("failed to transform name substring: {error}"))?;
+            follow_dependency(&mut object.node, edit, known);
+        }
+    }
+    Ok(())
+}
+
+fn contains(object: &Node, spec: &FieldSpec, text: &str) -> bool {
+    if spec.path == "metadata/name" {
+        return object.name().contains(text);
+    }
+    let path: Vec<&str> = spec.path.split('/').collect();
+    object
+        .at(&path)
+        .is_some_and(|value| write_node(value, SequenceIndent::Compact).contains(text))
+}
+
+/// A depends-on annotation follows the object that it names.
+fn follow_dependency(object: &mut Node, edit: &Edit, known: &HashSet<[String; 3]>) {
+    let parts: Vec<&str> = object.annotation(DEPENDS_ON).split('/').collect();
+    let word = |text: &&str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    };
+    let (group, kind, name) = match parts[..] {
+        [group, "namespaces", _, kind, name] | [group, kind, name] => (group, kind, name),
+        _ => return,
+    };
+    let key = [group, kind, name].map(str::to_owned);
+    if !parts.iter().all(word) || !known.contains(&key) {
+        return;
+    }
+    let mut parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+    if let Some(last) = parts.last_mut() {
+        *last = edit.apply(last);
+    }
+    let mut annotations = annotations(object);
+    for (name, value) in &mut annotations {
+        if name == DEPENDS_ON {
+            *value = parts.join("/");
+        }
+    }
+    set_annotations(object, annotations);
+}
+
+/// What a reference may point to.
+struct Target {
+    group: String,
+    version: String,
+    kind: String,
+    old_name: String,
+    name: String,
+    namespace: String,
+    effective_namespace: String,
+    is_cluster_scoped: bool,
+    id: String,
+}
+
+fn fix_references(objects: &mut [Object], clock: &Clock) -> Result<(), Stop> {
+    let target = |object: &Object| {
+        let node = &object.node;
+        let (group, version) = node.group_version();
+        Some(Target {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: node.kind().to_owned(),
+            old_name: object.old_name.clone()?,
+            name: node.name().to_owned(),
+            namespace: node.namespace().to_owned(),
+            effective_namespace: resmap::effective_namespace(node).to_owned(),
+            is_cluster_scoped: resmap::is_cluster_scoped(node),
+            id: id(node),
+        })
+    };
+    let targets: Vec<Target> = objects.iter().filter_map(target).collect();
+    let table = name_references::table();
+    for object in objects {
+        clock.check()?;
+        let referrer = Referrer::new(object);
+        for references in &table {
+            let fits = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
+            let candidates: Vec<&Target> = targets
+                .iter()
+                .filter(|target| {
+                    fits(references.kind, &target.kind)
+                        && fits(references.group, &target.group)
+                        && fits(references.version, &target.version)
+                        && referrer.may_refer_to(target)
+                })
+                .collect();
+            if candidates.is_empty() {
+                continue;
+            }
+            for spec in &references.fields {
+                spec.apply(&mut object.node, Create::Never, &mut |node, _| {
+                    referrer.set(node, spec, &candidates)
+                })
+                .map_err(|error| {
+                    let (path, id) = (&spec.path, &referrer.id);
+                    format!("failed to fix name back reference: updating name reference in '{path}' field of '{id}': {error}")
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The object whose references are looked at.
+struct Referrer {
+    id: String,
+    is_cluster_scoped: bool,
+    effective_namespace: String,
+    /// Namespaces of the accounts that a RoleBinding names.
+    account_namespaces: HashSet<String>,
+    role: Option<(String, String)>,
+    was_renamed: bool,
+}
+
+impl Referrer {
+    fn new(object: &Object) -> Self {
+        let node = &object.node;
+        let text = |path: &[&str]| node.at(path).and_then(Node::value).map(str::to_owned);
+        let subjects = match node.kind() {
+            "RoleBinding" => node.get("subjects").map_or(&[][..], Node::items),
+            _ => &[],
+        };
+        let accounts = subjects
+            .iter()
+            .filter(|subject| subject.kind() == "ServiceAccount");
+        Self {
+            id: id(node),
+            is_cluster_scoped: resmap::is_cluster_scoped(node),
+            effective_namespace: resmap::effective_namespace(node).to_owned(),
+            account_namespaces: accounts
+                .map(|subject| subject.text_at(&["namespace"]).to_owned())
+                .collect(),
+            role: text(&["roleRef", "apiGroup"]).zip(text(&["roleRef", "kind"])),
+            was_renamed: object.old_name.is_some(),
+        }
+    }
+
+    fn may_refer_to(&self, target: &Target) -> bool {
+        let same_place = self.effective_namespace == target.effective_namespace;
+        let account =
+            target.kind == "ServiceAccount" && self.account_namespaces.contains(&target.namespace);
+        self.is_cluster_scoped || target.is_cluster_scoped || same_place || account
+    }
+
+    fn set(&self, node: &mut Node, spec: &FieldSpec, candidates: &[&Target]) -> Result<(), String> {
+        if node.is_null() {
+            return Ok(());
+        }
+        match &mut node.content {
+            Content::Scalar { value, .. } => {
+                if let Some(target) = self.select(value, spec, candidates, false)?
+                    && target.name != *value
+                {
+                    replace_scalar(node, &target.name);
+                }
+                Ok(())
+            }
+            Content::Sequence { items, .. } => items
+                .iter_mut()
+                .try_for_each(|item| self.set(item, spec, candidates)),
+            Content::Mapping { .. } => self.set_mapping(node, spec, candidates),
+            Content::Alias(_) => Err("node must be a scalar, sequence or map".into()),
+        }
+    }
+
+    /// References that name a namespace, too.
+    fn set_mapping(
+        &self,
+        node: &mut Node,
+        spec: &FieldSpec,
+        candidates: &[&Target],
+    ) -> Result<(), String> {
+        let Some(name) = node.get("name").and_then(Node::value).map(str::to_owned) else {
+            return Err("path config error; no 'name' field in node".into());
+        };
+        let namespace = node.get("namespace").and_then(Node::value);
+        let here: Vec<&Target> = match namespace {
+            Some(namespace) => candidates
+                .iter()
+                .filter(|target| target.effective_namespace == namespace)
+                .copied()
+                .collect(),
+            None => candidates.to_vec(),
+        };
+        let Some(target) = self.select(&name, spec, &here, true)? else {
+            return Ok(());
+        };
+        if target.name == name && target.namespace.is_empty() {
+            return Ok(());
+        }
+        let mut put = |key: &str, text: &str| match node.get_mut(key) {
+            Some(value) => replace_scalar(value, text),
+            None => node.insert(key, Node::plain(text)),
+        };
+        put("name", &target.name);
+        if !target.namespace.is_empty() {
+            put("namespace", &target.namespace);
+        }
+        Ok(())
+    }
+
+    /// The one object that was called `name`.
+    fn select<'a>(
+        &self,
+        name: &str,
+        spec: &FieldSpec,
+        candidates: &[&'a Target],
+        with_namespace: bool,
+    ) -> Result<Option<&'a Target>, String> {
+        let fits_role = |target: &Target| match &self.role {
+            Some((group, kind)) if spec.path.ends_with("roleRef/name") => {
+                (group.is_empty() || *group == target.group) && *kind == target.kind
+            }
+            _ => true,
+        };
+        let found: Vec<&Target> = candidates
+            .iter()
+            .filter(|target| target.old_name == name && fits_role(target))
+            .copied()
+            .collect();
+        let same = |a: &Target, b: &Target| {
+            a.name == b.name && (!with_namespace || a.namespace == b.namespace)
+        };
+        match found[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            // Only objects that were renamed alike are preferred over others.
+            [..] if !self.was_renamed => Ok(None),
+            [first, ..] if found.iter().all(|other| same(first, other)) => Ok(Some(first)),
+            [..] => {
+                let ids: Vec<&str> = found.iter().map(|target| target.id.as_str()).collect();
+                Err(format!(
+                    "found multiple possible referrals: {}",
+                    ids.join(", ")
+                ))
+            }
+        }
+    }
+}

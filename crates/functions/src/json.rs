@@ -1,0 +1,84 @@
+//! What becomes of an object that a Go function turns into JSON and back:
+//! comments and styles are gone, keys are sorted, numbers are floats.
+
+use crate::{
+    encode, go,
+    results::encoded,
+    yaml::{Content, Node, Tag},
+};
+
+/// The object after its way through JSON.
+pub(crate) fn through(node: &Node) -> Node {
+    match &node.content {
+        Content::Mapping { fields, .. } => {
+            let field = |(key, value): &(Node, Node)| {
+                (key.value().unwrap_or("").to_owned(), through(value))
+            };
+            encode::mapping(fields.iter().map(field).collect())
+        }
+        Content::Sequence { items, .. } => encode::sequence(items.iter().map(through).collect()),
+        Content::Scalar { value, .. } => scalar(value, &node.tag),
+        // Aliases are not followed anywhere: the name is all that is left.
+        Content::Alias(name) => encoded(name),
+    }
+}
+
+fn scalar(value: &str, tag: &Tag) -> Node {
+    match tag {
+        Tag::Null => Node::plain("null"),
+        Tag::Bool => Node::plain(value.to_ascii_lowercase()),
+        Tag::Int | Tag::Float => match number(value) {
+            Some(number) => Node::plain(go::float(number)),
+            None => encoded(value),
+        },
+        Tag::Timestamp if value.len() == 10 => encoded(&format!("{value}T00:00:00Z")),
+        _ => encoded(value),
+    }
+}
+
+/// The value of a number as YAML writes it.
+pub fn number(text: &str) -> Option<f64> {
+    let text = text.replace('_', "");
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1.0, digits),
+        None => (1.0, text.strip_prefix('+').unwrap_or(&text)),
+    };
+    let radix = |radix, digits| u64::from_str_radix(digits, radix).ok();
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "Go keeps JSON numbers as floats, too"
+    )]
+    let whole = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => radix(16, &digits[2..]),
+        [b'0', b'b' | b'B', ..] => radix(2, &digits[2..]),
+        [b'0', b'o' | b'O', ..] => radix(8, &digits[2..]),
+        [b'0', b'0'..=b'7', ..] => radix(8, &digits[1..]),
+        _ => None,
+    }
+    .map(|whole| whole as f64);
+    whole
+        .or_else(|| digits.parse().ok())
+        .map(|number| sign * number)
+}
+
+/// A string as `encoding/json` writes it.
+pub(crate) fn string(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    json.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => json.extend(['\\', c]),
+            '\n' => json.push_str("\\n"),
+            '\r' => json.push_str("\\r"),
+            '\t' => json.push_str("\\t"),
+            '\u{8}' => json.push_str("\\b"),
+            '\u{c}' => json.push_str("\\f"),
+            '<' | '>' | '&' | '\0'..='\u{1f}' | '\u{2028}' | '\u{2029}' => {
+                json.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => json.push(c),
+        }
+    }
+    json.push('"');
+    json
+}

@@ -1,0 +1,81 @@
+//! What a KRM object says about itself.
+
+use crate::yaml::Node;
+
+/// The directory-relative file that an object comes from, as kpt notes it.
+pub(crate) const PATH: &str = "internal.config.kubernetes.io/path";
+pub(crate) const INDEX: &str = "internal.config.kubernetes.io/index";
+pub(crate) const LEGACY_PATH: &str = "config.kubernetes.io/path";
+pub(crate) const LEGACY_INDEX: &str = "config.kubernetes.io/index";
+pub(crate) const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
+
+impl Node {
+    pub fn api_version(&self) -> &str {
+        self.text_at(&["apiVersion"])
+    }
+
+    pub fn kind(&self) -> &str {
+        self.text_at(&["kind"])
+    }
+
+    pub fn name(&self) -> &str {
+        self.text_at(&["metadata", "name"])
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.text_at(&["metadata", "namespace"])
+    }
+
+    /// An annotation's value; empty if there is none.
+    pub(crate) fn annotation(&self, name: &str) -> &str {
+        let annotations = self.at(&["metadata", "annotations"]);
+        let value = annotations.and_then(|annotations| annotations.get(name));
+        value.and_then(Node::value).unwrap_or("")
+    }
+
+    /// Group and version.
+    pub(crate) fn group_version(&self) -> (&str, &str) {
+        group_version(self.api_version())
+    }
+
+    /// Whether the object is of this group, version and kind; what is empty, on
+    /// either side, fits everything.
+    pub fn is_a(&self, group: &str, version: &str, kind: &str) -> bool {
+        let fits = |own: &str, wanted: &str| own.is_empty() || wanted.is_empty() || own == wanted;
+        let (own_group, own_version) = self.group_version();
+        fits(self.kind(), kind) && fits(own_group, group) && fits(own_version, version)
+    }
+
+    /// Whether the object is only for tools, never for a cluster.
+    pub(crate) fn is_local_config(&self) -> bool {
+        !matches!(self.annotation(LOCAL_CONFIG), "" | "false")
+    }
+
+    /// How messages name the object.
+    pub(crate) fn describe(&self) -> String {
+        format!(
+            "Resource(apiVersion={}, kind={}, namespace={}, name={})",
+            self.api_version(),
+            self.kind(),
+            self.namespace(),
+            self.name()
+        )
+    }
+
+    /// The `data` of a ConfigMap, in its order.
+    pub(crate) fn data(&self) -> Vec<(&str, &str)> {
+        self.get("data").map_or_else(Vec::new, Node::texts)
+    }
+
+    /// Keys and values of a mapping of scalars.
+    pub(crate) fn texts(&self) -> Vec<(&str, &str)> {
+        let text = Node::value;
+        let fields = self.fields().iter();
+        let pairs = fields.map(|(key, value)| (text(key).unwrap_or(""), text(value).unwrap_or("")));
+        pairs.collect()
+    }
+}
+
+pub(crate) fn group_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}

@@ -1,0 +1,63 @@
+//! What kustomize demands of a list of objects before it transforms them.
+
+use std::collections::HashSet;
+
+use crate::{fieldspec::id, scope, yaml::Node};
+
+/// Refuses objects without kind or name, and two of the same identity.
+pub(crate) fn check(items: &[Node]) -> Result<(), String> {
+    let mut known = HashSet::new();
+    for item in items {
+        if item.kind().is_empty() {
+            return Err(format!("missing kind in object {}", printed(item)));
+        }
+        if item.name().is_empty() && !item.kind().ends_with("List") {
+            return Err(format!("missing metadata.name in object {}", printed(item)));
+        }
+        let (kind, name) = (item.kind(), item.name());
+        let place = effective_namespace(item);
+        if !known.insert(format!("{}|{kind}|{name}|{place}", item.api_version())) {
+            return Err(format!(
+                "may not add resource with an already registered id: {}",
+                id(item)
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn is_cluster_scoped(object: &Node) -> bool {
+    scope::is_namespaced(object.api_version(), object.kind()) == Some(false)
+}
+
+pub(crate) fn effective_namespace(object: &Node) -> &str {
+    match object.namespace() {
+        _ if is_cluster_scoped(object) => "_non_namespaceable_",
+        "" => "default",
+        namespace => namespace,
+    }
+}
+
+/// As Go prints an object's metadata.
+fn printed(object: &Node) -> String {
+    let map = |name: &str| {
+        let pairs = object
+            .at(&["metadata", name])
+            .map_or_else(Vec::new, Node::texts);
+        let mut pairs: Vec<String> = pairs
+            .iter()
+            .map(|(key, value)| format!("{key}:{value}"))
+            .collect();
+        pairs.sort();
+        format!("map[{}]", pairs.join(" "))
+    };
+    format!(
+        "{{{{{} {}}} {{{{{} {}}} {} {}}}}}",
+        object.api_version(),
+        object.kind(),
+        object.name(),
+        object.namespace(),
+        map("labels"),
+        map("annotations")
+    )
+}

@@ -1,0 +1,374 @@
+//! `search-replace`: finds fields by value or path; sets them, or a comment
+//! behind them.
+
+use regex::Regex;
+
+use crate::{
+    function::{Clock, Function, Stop, report_failure},
+    go,
+    list::ResourceList,
+    object::{LEGACY_PATH, PATH},
+    results::Report,
+    yaml::{Content, Node, SequenceIndent, Tag, write_node},
+};
+
+const MATCHERS: [&str; 5] = [
+    "by-value",
+    "by-value-regex",
+    "by-path",
+    "put-value",
+    "put-comment",
+];
+
+#[derive(Debug)]
+pub(crate) struct SearchReplace;
+
+impl Function for SearchReplace {
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let fail = |list: &mut ResourceList, message: String| {
+            let told = format!(
+                "failed to perform search-replace operation: {}",
+                go::quote(&message)
+            );
+            report_failure(list, told, message)
+        };
+        let mut search = match Search::configure(list.config.as_ref()) {
+            Ok(search) => search,
+            Err(message) => return Err(fail(list, message)),
+        };
+        for item in &mut list.items {
+            clock.check()?;
+            let path = item.annotation(PATH);
+            search.file = if path.is_empty() {
+                item.annotation(LEGACY_PATH)
+            } else {
+                path
+            }
+            .to_owned();
+            let searched = match search.sets_one_path() {
+                true => search.put_by_path(item),
+                false => search.walk(item, ""),
+            };
+            if let Err(message) = searched {
+                return Err(fail(list, message));
+            }
+        }
+        list.results = search.results;
+        if list.results.is_empty() {
+            let message = "no matches".to_owned();
+            list.results.push(Report {
+                message,
+                ..Report::default()
+            });
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Search {
+    by_value: String,
+    by_regex: Option<Regex>,
+    by_path: String,
+    put_value: String,
+    put_comment: String,
+    file: String,
+    results: Vec<Report>,
+}
+
+impl Search {
+    fn configure(config: Option<&Node>) -> Result<Self, String> {
+        let data = config.map_or_else(Vec::new, Node::data);
+        if let Some((key, _)) = data.iter().find(|(key, _)| !MATCHERS.contains(key)) {
+            let matchers: Vec<String> = MATCHERS.iter().map(|matcher| go::quote(matcher)).collect();
+            let matchers = go::list(matchers.iter().map(String::as_str));
+            return Err(format!(
+                "invalid matcher {}, must be one of {matchers}",
+                go::quote(key)
+            ));
+        }
+        let datum = |name: &str| {
+            let found = data.iter().find(|(key, _)| *key == name);
+            found.map_or(String::new(), |(_, value)| (*value).to_owned())
+        };
+        let expression = datum("by-value-regex");
+        let search = Self {
+            by_value: datum("by-value"),
+            by_path: datum("by-path"),
+            put_value: datum("put-value"),
+            put_comment: datum("put-comment"),
+            ..Self::default()
+        };
+        if search.by_value.is_empty() && expression.is_empty() && search.by_path.is_empty() {
+            return Err(
+                "at least one of [\"by-value\", \"by-value-regex\", \"by-path\"] must be provided"
+                    .into(),
+            );
+        }
+        if !search.by_value.is_empty() && !expression.is_empty() {
+            return Err("only one of [\"by-value\", \"by-value-regex\"] can be provided".into());
+        }
+        let by_regex = match expression.as_str() {
+            "" => None,
+            expression => Some(Regex::new(expression).map_err(|error| {
+                let reason = error.to_string();
+                let reason = reason
+                    .lines()
+                    .last()
+                    .unwrap_or("")
+                    .trim_start_matches("error: ");
+                format!("error parsing regexp: {reason}: `{expression}`")
+            })?),
+        };
+        Ok(Self { by_regex, ..search })
+    }
+
+    /// Whether a plain path and a value are all that is given: then the field is
+    /// created where it is missing.
+    fn sets_one_path(&self) -> bool {
+        let mut parts = self.by_path.split('.');
+        let plain = parts.all(|part| !part.is_empty() && !part.contains('*'));
+        let by_path_only = self.by_value.is_empty() && self.by_regex.is_none();
+        plain && !self.by_path.contains('[') && by_path_only && !self.put_value.is_empty()
+    }
+
+    fn put_by_path(&mut self, object: &mut Node) -> Result<(), String> {
+        let path: Vec<&str> = self.by_path.split('.').collect();
+        let Some((last, parents)) = path.split_last() else {
+            return Ok(());
+        };
+        let mut node = object;
+        for key in parents {
+            if !node.is_mapping() {
+                return Err(wrong_kind(node));
+            }
+            if node.get(key).is_none_or(Node::is_null) {
+                node.remove(key);
+                node.insert(key, Node::mapping(Vec::new()));
+            }
+            let Some(child) = node.get_mut(key) else {
+                return Ok(());
+            };
+            node = child;
+        }
+        if !node.is_mapping() {
+            return Err(wrong_kind(node));
+        }
+        let mut value = Node::text(self.put_value.as_str());
+        value.tag = Tag::None;
+        match node.get_mut(last) {
+            // The comments of what was there go with it.
+            Some(current) => {
+                if let (Content::Scalar { style, .. }, Content::Scalar { style: new, .. }) =
+                    (&current.content, &mut value.content)
+                {
+                    *new = *style;
+                }
+                *current = value;
+            }
+            None => node.insert(last, value),
+        }
+        let message = self.message(&self.put_value);
+        let report = Report::about_field(message, self.by_path.clone(), &self.file);
+        self.results.push(report);
+        Ok(())
+    }
+
+    fn message(&self, value: &str) -> String {
+        let value = go::quote(value);
+        if self.put_comment.is_empty() && self.put_value.is_empty() {
+            format!("Matched field value {value}")
+        } else {
+            format!("Mutated field value to {value}")
+        }
+    }
+
+    fn walk(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
+        match &mut node.content {
+            Content::Mapping { fields, .. } => {
+                for (key, value) in fields
+                    .iter_mut()
+                    .filter(|(_, value)| !value.items().is_empty())
+                {
+                    self.comment_list(key, value, path);
+                }
+                for (key, value) in fields {
+                    let path = format!("{path}.{}", key.value().unwrap_or(""));
+                    self.walk(value, &path)?;
+                }
+            }
+            Content::Sequence { items, .. } => {
+                for (at, item) in items.iter_mut().enumerate() {
+                    self.walk(item, &format!("{path}[{at}]"))?;
+                }
+            }
+            Content::Scalar { .. } => self.scalar(node, path)?,
+            Content::Alias(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A list gets its comment behind its key, and its entries lines of their own.
+    fn comment_list(&mut self, key: &mut Node, value: &mut Node, path: &str) {
+        let place = format!("{path}.{}", key.value().unwrap_or(""));
+        if self.put_comment.is_empty() || !self.path_matches(&place) {
+            return;
+        }
+        self.put_comment.clone_into(&mut key.comments_mut().line);
+        set_flow(value, true);
+        let written = write_node(value, SequenceIndent::Compact);
+        set_flow(value, false);
+        let message = self.message(written.trim());
+        let field = format!("{} # {}", self.by_path, self.put_comment);
+        self.results
+            .push(Report::about_field(message, field, &self.file));
+    }
+
+    fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
+        let value = node.value().unwrap_or("").to_owned();
+        if !self.matches(&value, path) {
+            return Ok(());
+        }
+        if !self.put_comment.is_empty() {
+            node.comments_mut().line = self.resolved(&value, &self.put_comment)?;
+        }
+        if !self.put_value.is_empty() {
+            let resolved = self.resolved(node.value().unwrap_or(""), &self.put_value)?;
+            node.set_value(&resolved);
+            node.tag = Tag::None;
+        }
+        if !self.file.is_empty() {
+            let written = write_node(node, SequenceIndent::Compact);
+            let message = self.message(written.trim());
+            let field = path.trim_start_matches('.').to_owned();
+            self.results
+                .push(Report::about_field(message, field, &self.file));
+        }
+        Ok(())
+    }
+
+    fn matches(&self, value: &str, path: &str) -> bool {
+        let by_path = self.path_matches(path);
+        let by_value = (!self.by_value.is_empty() && self.by_value == value)
+            || self
+                .by_regex
+                .as_ref()
+                .is_some_and(|regex| regex.is_match(value));
+        let only_path = self.by_value.is_empty() && self.by_regex.is_none();
+        (by_value && (by_path || self.by_path.is_empty())) || (by_path && only_path)
+    }
+
+    fn path_matches(&self, path: &str) -> bool {
+        if self.by_path.is_empty() {
+            return false;
+        }
+        let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+        let pattern: Vec<&str> = self.by_path.split('.').collect();
+        matches_path(&path, &pattern)
+    }
+
+    /// A text with the groups of the expression filled in.
+    fn resolved(&self, value: &str, text: &str) -> Result<String, String> {
+        let Some(regex) = &self.by_regex else {
+            return Ok(text.to_owned());
+        };
+        let mut resolved = text.to_owned();
+        if let Some(captures) = regex.captures(value) {
+            for (at, group) in captures.iter().enumerate().skip(1) {
+                let group = group.map_or("", |group| group.as_str());
+                resolved = resolved.replace(&format!("${{{at}}}"), group);
+            }
+        }
+        let is_group = |rest: &str| {
+            let name = rest.split_once('}').map_or("", |(name, _)| name);
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if resolved.split("${").skip(1).any(is_group) {
+            return Err("unable to resolve capture groups".into());
+        }
+        Ok(resolved)
+    }
+}
+
+fn set_flow(node: &mut Node, to: bool) {
+    if let Content::Sequence { flow, .. } = &mut node.content {
+        *flow = to;
+    }
+}
+
+fn wrong_kind(node: &Node) -> String {
+    let kind = match node.content {
+        Content::Sequence { .. } => "SequenceNode",
+        Content::Alias(_) => "AliasNode",
+        _ => "ScalarNode",
+    };
+    format!(
+        "wrong Node Kind for  expected: MappingNode was {kind}: value: {{{}}}",
+        write_node(node, SequenceIndent::Compact).trim()
+    )
+}
+
+/// `*` stands for one element of a path, `**` for any number of them.
+fn matches_path(path: &[&str], pattern: &[&str]) -> bool {
+    // Reachable positions in the path, one pattern element after the other.
+    let mut at = vec![false; path.len() + 1];
+    at[0] = true;
+    for element in pattern {
+        if *element == "**" {
+            let mut seen = false;
+            for place in &mut at {
+                seen |= *place;
+                *place = seen;
+            }
+            continue;
+        }
+        for place in (0..path.len()).rev() {
+            at[place + 1] = at[place] && (*element == "*" || matches_element(path[place], element));
+        }
+        at[0] = false;
+    }
+    at[path.len()]
+}
+
+fn matches_element(element: &str, pattern: &str) -> bool {
+    if element == pattern {
+        return true;
+    }
+    let mut parts = element.split('[');
+    let (name, Some(index)) = (parts.next().unwrap_or(""), parts.next()) else {
+        return false;
+    };
+    let mut wanted = pattern.split('[');
+    let wanted_name = wanted.next().unwrap_or("");
+    (wanted_name == "*" || wanted_name == name)
+        && wanted
+            .next()
+            .is_some_and(|wanted| wanted == "*]" || wanted == index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_match_elements_of_a_path() {
+        for (path, pattern, expected) in [
+            ("a.b.c", "a.*.c", true),
+            ("a.b.c", "**.c", true),
+            ("a.b.c", "a.**", true),
+            ("a", "a.**", true),
+            ("a.b.c", "*.c", false),
+            ("a.b[0].c", "a.b[*].c", true),
+            ("a.b[0].c", "a.*[0].c", true),
+            ("a.b[0].c", "a.b[1].c", false),
+            ("a.b[0].c", "a.b.c", false),
+        ] {
+            let split = |text: &'static str| text.split('.').collect::<Vec<_>>();
+            assert_eq!(
+                matches_path(&split(path), &split(pattern)),
+                expected,
+                "{path} {pattern}"
+            );
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `set-annotations`: adds annotations to objects, to the templates of pods and
+//! jobs, and to fields that the configuration names.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    fieldspec::{Create, FieldSpec},
+    function::{Clock, Function, Stop, report_failure},
+    json,
+    list::ResourceList,
+    object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
+    resmap,
+    results::{Report, field_text},
+    yaml::{Content, Node, ScalarStyle},
+};
+
+#[derive(Debug)]
+pub(crate) struct SetAnnotations;
+
+/// Path, index and field path of a place, to the annotations set there.
+type Places = BTreeMap<(String, i64, String), BTreeMap<String, String>>;
+
+impl Function for SetAnnotations {
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let fail = |list: &mut ResourceList, message: String| {
+            report_failure(list, message.clone(), message)
+        };
+        let (annotations, mut specs) = match configure(list.config()) {
+            Ok(config) => config,
+            Err(message) => {
+                return Err(fail(
+                    list,
+                    format!("failed to configure function: {message}"),
+                ));
+            }
+        };
+        specs.extend(default_specs());
+        if let Err(message) = resmap::check(&list.items) {
+            return Err(fail(list, format!("failed to run function: {message}")));
+        }
+        let mut places = Places::new();
+        for at in 0..list.items.len() {
+            clock.check()?;
+            if let Err(message) = annotate(&mut list.items[at], &annotations, &specs, &mut places) {
+                let message =
+                    format!("failed to run function: failed to run transformer: {message}");
+                return Err(fail(list, message));
+            }
+        }
+        list.results = places.into_iter().map(report).collect();
+        if list.results.is_empty() {
+            let message = "no annotations applied".to_owned();
+            list.results.push(Report {
+                message,
+                ..Report::default()
+            });
+        }
+        Ok(())
+    }
+}
+
+type Config = (Vec<(String, String)>, Vec<FieldSpec>);
+
+fn configure(config: Option<&Node>) -> Result<Config, String> {
+    let kinds = "`functionConfig` must be a `ConfigMap` or `SetAnnotations`";
+    let config = config.ok_or(kinds)?;
+    let (pairs, specs) = match (config.api_version(), config.kind()) {
+        ("v1", "ConfigMap") => (config.data(), Vec::new()),
+        ("fn.kpt.dev/v1alpha1", "SetAnnotations" | "SetAnnotationConfig") => {
+            let (additional, old) = (
+                config.get("additionalAnnotationFields"),
+                config.get("fieldSpecs"),
+            );
+            if additional.is_some() && old.is_some() {
+                return Err("`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`".into());
+            }
+            let pairs = config.get("annotations").map_or_else(Vec::new, Node::texts);
+            (pairs, FieldSpec::read_all(additional.or(old)))
+        }
+        _ => return Err(kinds.into()),
+    };
+    if pairs.is_empty() {
+        return Err("input annotation list cannot be empty".into());
+    }
+    let owned = pairs
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let mut annotations: Vec<(String, String)> = owned.collect();
+    annotations.sort();
+    Ok((annotations, specs))
+}
+
+fn default_specs() -> Vec<FieldSpec> {
+    let template = "spec/template/metadata/annotations";
+    let spec = |group: &str, version: &str, kind: &str, path: &str| {
+        FieldSpec::new(group, version, kind, path, true)
+    };
+    vec![
+        spec("", "", "", "metadata/annotations"),
+        spec("", "v1", "ReplicationController", template),
+        spec("", "", "Deployment", template),
+        spec("", "", "ReplicaSet", template),
+        spec("", "", "DaemonSet", template),
+        spec("", "", "StatefulSet", template),
+        spec("batch", "", "Job", template),
+        spec(
+            "batch",
+            "",
+            "CronJob",
+            "spec/jobTemplate/metadata/annotations",
+        ),
+        spec(
+            "batch",
+            "",
+            "CronJob",
+            "spec/jobTemplate/spec/template/metadata/annotations",
+        ),
+    ]
+}
+
+fn annotate(
+    item: &mut Node,
+    annotations: &[(String, String)],
+    specs: &[FieldSpec],
+    places: &mut Places,
+) -> Result<(), String> {
+    let either = |new: &str, old: &str| match item.annotation(new) {
+        "" => item.annotation(old).to_owned(),
+        value => value.to_owned(),
+    };
+    let file = either(PATH, LEGACY_PATH);
+    let index: i64 = either(INDEX, LEGACY_INDEX).parse().unwrap_or(0);
+    for (key, value) in annotations {
+        for spec in specs {
+            spec.apply(item, Create::Mapping, &mut |node, place| {
+                let at = (file.clone(), index, place.to_owned());
+                places
+                    .entry(at)
+                    .or_default()
+                    .insert(key.clone(), value.clone());
+                set(node, key, value)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets an entry as kyaml does: a style that was there stays, comments go.
+fn set(node: &mut Node, key: &str, value: &str) -> Result<(), String> {
+    if !node.is_mapping() {
+        return Err("wrong node kind: expected MappingNode".into());
+    }
+    let mut new = field_text(value);
+    match node.get_mut(key) {
+        None => node.insert(key, new),
+        Some(old) => {
+            if let (Content::Scalar { style, .. }, Content::Scalar { style: of, .. }) =
+                (&old.content, &mut new.content)
+                && *style != ScalarStyle::Plain
+            {
+                *of = *style;
+            }
+            *old = new;
+        }
+    }
+    Ok(())
+}
+
+fn report(
+    ((file, index, field), annotations): ((String, i64, String), BTreeMap<String, String>),
+) -> Report {
+    let pair =
+        |(key, value): (&String, &String)| format!("{}:{}", json::string(key), json::string(value));
+    let pairs: Vec<String> = annotations.iter().map(pair).collect();
+    Report {
+        message: format!("set annotations: {{{}}}", pairs.join(",")),
+        field: Some(field),
+        file: Some((file, index)),
+        ..Report::default()
+    }
+}

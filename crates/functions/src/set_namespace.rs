@@ -1,0 +1,366 @@
+//! `set-namespace`: moves objects, and what refers to them, to a namespace.
+//!
+//! With a matcher only objects whose namespace, or whose upstream's namespace,
+//! is the given one are moved. Objects for tools only are left alone. The
+//! depends-on annotations follow the objects that they name.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::{
+    function::{Clock, Function, Stop},
+    list::ResourceList,
+    object::{INDEX, PATH},
+    results::Report,
+    scope,
+    yaml::Node,
+};
+
+const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
+const UPSTREAM: &str = "internal.kpt.dev/upstream-identifier";
+const DEFAULT: &str = "default";
+/// The namespace of objects that have none, or whose scope is not known.
+const UNKNOWN: &str = "~C";
+/// The ConfigMap that a package variant's constructor generates.
+const VARIANT_CONFIG: &str = "kptfile.kpt.dev";
+
+#[derive(Debug)]
+pub(crate) struct SetNamespace;
+
+struct Config {
+    namespace: String,
+    matcher: String,
+}
+
+impl Function for SetNamespace {
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let config = match configure(list.config()) {
+            Ok(config) => config,
+            Err(message) => {
+                let report = about_config(message, list.config());
+                list.results.push(report);
+                return Ok(());
+            }
+        };
+        let mut objects: Vec<&mut Node> = Vec::new();
+        objects.extend(list.items.iter_mut().filter(|item| !item.is_local_config()));
+        let known: HashSet<String> = objects
+            .iter()
+            .filter_map(|object| identity(object))
+            .collect();
+        let mut moves = Moves::new(config);
+        for object in objects.iter_mut().filter(|object| !is_namespaced(object)) {
+            clock.check()?;
+            moves.in_cluster_scoped(object)?;
+        }
+        for object in objects.iter_mut().filter(|object| is_namespaced(object)) {
+            clock.check()?;
+            moves.in_namespaced(object)?;
+        }
+        let namespace = moves.config.namespace.clone();
+        let mut results = std::mem::take(&mut moves.results);
+        results.push(Report::info(match moves.count {
+            0 => format!("all matching namespaces are already {namespace:?}. no value changed"),
+            count => format!(
+                "namespace {} updated to {namespace:?}, {count} value(s) changed",
+                go_list(&moves.old)
+            ),
+        }));
+        let (count, old) = moves.depends_on(&mut objects, &known);
+        results.push(Report::info(match count {
+            0 => "all `depends-on` annotations are up-to-date. no `namespace` changed".to_owned(),
+            count => format!(
+                "`depends-on` annotation namespace {} updated to {namespace:?}, {count} value(s) changed",
+                go_list(&old)
+            ),
+        }));
+        list.results.append(&mut results);
+        Ok(())
+    }
+}
+
+fn configure(config: Option<&Node>) -> Result<Config, String> {
+    let Some(config) = config else {
+        return Err("FunctionConfig is missing. Expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`".into());
+    };
+    if config.is_a("", "v1", "ConfigMap") {
+        let data = config.data();
+        if data.iter().any(|(key, _)| {
+            config
+                .at(&["data", key])
+                .is_some_and(|value| value.as_text().is_none() && !value.is_null())
+        }) {
+            return Err("failed to parse FunctionConfig as ConfigMap".into());
+        }
+        let datum = |name: &str| config.text_at(&["data", name]).to_owned();
+        let namespace = match datum("namespace") {
+            given if !given.is_empty() => given,
+            _ if config.name() == VARIANT_CONFIG => datum("name"),
+            _ => String::new(),
+        };
+        if namespace.is_empty() {
+            return Err("`data.namespace` should not be empty".into());
+        }
+        return Ok(Config {
+            namespace,
+            matcher: datum("namespaceMatcher"),
+        });
+    }
+    if config.is_a("fn.kpt.dev", "v1alpha1", "SetNamespace") {
+        let fields = ["namespace", "namespaceMatcher"];
+        let odd = |name: &&str| {
+            config
+                .get(name)
+                .is_some_and(|value| value.as_text().is_none() && !value.is_null())
+        };
+        if fields.iter().any(odd) {
+            return Err(
+                "failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace".into(),
+            );
+        }
+        let namespace = config.text_at(&["namespace"]).to_owned();
+        if namespace.is_empty() {
+            return Err("`namespace` should not be empty".into());
+        }
+        return Ok(Config {
+            namespace,
+            matcher: config.text_at(&["namespaceMatcher"]).to_owned(),
+        });
+    }
+    Err(format!(
+        "unknown functionConfig Kind={} ApiVersion={}, expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`",
+        config.kind(),
+        config.api_version()
+    ))
+}
+
+/// An error about the configuration, which names the configuration.
+fn about_config(message: String, config: Option<&Node>) -> Report {
+    let mut report = Report::error(message);
+    let text =
+        |get: fn(&Node) -> &str| config.map_or(String::new(), |config| get(config).to_owned());
+    report.object = Some([
+        text(Node::api_version),
+        text(Node::kind),
+        text(Node::name),
+        text(Node::namespace),
+    ]);
+    let path = config
+        .map_or("", |config| config.annotation(PATH))
+        .to_owned();
+    let index = config.and_then(|config| config.annotation(INDEX).parse().ok());
+    // A path that is not there leaves no index either.
+    report.file = Some((path, index.unwrap_or(-1)));
+    report
+}
+
+fn has_namespace(object: &Node) -> bool {
+    object.at(&["metadata", "namespace"]).is_some()
+}
+
+fn is_namespaced(object: &Node) -> bool {
+    scope::is_namespaced(object.api_version(), object.kind())
+        .unwrap_or_else(|| has_namespace(object))
+}
+
+fn effective_namespace(object: &Node) -> &str {
+    if has_namespace(object) {
+        object.namespace()
+    } else if is_namespaced(object) {
+        DEFAULT
+    } else {
+        UNKNOWN
+    }
+}
+
+/// How a depends-on annotation names the object; `None` outside of namespaces.
+fn identity(object: &Node) -> Option<String> {
+    let namespace = effective_namespace(object);
+    let (group, _) = object.group_version();
+    let (kind, name) = (object.kind(), object.name());
+    (namespace != UNKNOWN).then(|| format!("{group}/namespaces/{namespace}/{kind}/{name}"))
+}
+
+/// Namespace and name that the object had in the package that it comes from.
+fn origin(object: &Node) -> Result<(String, String), Stop> {
+    let upstream = object.annotation(UPSTREAM).trim();
+    if upstream.is_empty() {
+        return Ok((
+            effective_namespace(object).to_owned(),
+            object.name().to_owned(),
+        ));
+    }
+    parse_upstream(upstream).ok_or_else(|| {
+        Stop::Failed(format!(
+            "annotation {UPSTREAM}: {upstream} is in bad format. expect \"<GROUP>|<KIND>|<NAMESPACE>|<NAME>\""
+        ))
+    })
+}
+
+/// Namespace and name of `<GROUP>|<KIND>|<NAMESPACE>|<NAME>`, wherever it stands.
+fn parse_upstream(text: &str) -> Option<(String, String)> {
+    let label = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_kind = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_uppercase())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let is_namespace =
+        |text: &str| text == UNKNOWN || ((1..=63).contains(&text.len()) && text.chars().all(label));
+    let parts: Vec<&str> = text.split('|').collect();
+    parts.windows(4).find_map(|window| {
+        let [_, kind, namespace, name] = window else {
+            return None;
+        };
+        let name: String = name.chars().take_while(|c| label(*c)).take(63).collect();
+        (is_kind(kind) && is_namespace(namespace) && !name.is_empty())
+            .then(|| ((*namespace).to_owned(), name))
+    })
+}
+
+struct Moves {
+    config: Config,
+    results: Vec<Report>,
+    count: usize,
+    old: BTreeSet<String>,
+}
+
+impl Moves {
+    fn new(config: Config) -> Self {
+        Self {
+            config,
+            results: Vec::new(),
+            count: 0,
+            old: BTreeSet::new(),
+        }
+    }
+
+    /// What `current` becomes.
+    fn moved(&mut self, origin: &str, current: &str, object: &str) -> String {
+        if origin == UNKNOWN {
+            return current.to_owned();
+        }
+        let current = if current.is_empty() { DEFAULT } else { current };
+        let Config { namespace, matcher } = &self.config;
+        if current == namespace {
+            return current.to_owned();
+        }
+        if !matcher.is_empty() && matcher == origin {
+            let object = if object.is_empty() {
+                "[]".to_owned()
+            } else {
+                format!("[{object}]")
+            };
+            self.results.push(Report::info(format!(
+                "{object} has matching origin {origin}"
+            )));
+        }
+        if !(matcher.is_empty() || matcher == current || matcher == origin) {
+            return current.to_owned();
+        }
+        self.old.insert(current.to_owned());
+        self.count += 1;
+        namespace.clone()
+    }
+
+    /// Objects outside of namespaces may be one, or name one.
+    fn in_cluster_scoped(&mut self, object: &mut Node) -> Result<(), Stop> {
+        const WEBHOOK: [&str; 6] = [
+            "spec",
+            "conversion",
+            "webhook",
+            "clientConfig",
+            "service",
+            "namespace",
+        ];
+        if object.is_a("", "v1", "Namespace") {
+            let (_, origin) = origin(object)?;
+            let name = self.moved(&origin, object.name(), &object.describe());
+            let _ = object.set_text_at(&["metadata", "name"], &name);
+        } else if object.is_a("apiextensions.k8s.io", "v1", "CustomResourceDefinition") {
+            self.at(object, &WEBHOOK)?;
+        } else if object.is_a("apiregistration.k8s.io", "v1", "APIService") {
+            self.at(object, &["spec", "service", "namespace"])?;
+        } else if matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding") {
+            let subjects = object.get_mut("subjects").and_then(Node::items_mut);
+            for subject in subjects.into_iter().flatten() {
+                if let Some(namespace) = subject
+                    .get_mut("namespace")
+                    .filter(|it| it.as_text().is_some())
+                {
+                    let moved = self.moved("", namespace.value().unwrap_or(""), "");
+                    namespace.set_text(&moved);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&mut self, object: &mut Node, path: &[&str]) -> Result<(), Stop> {
+        let odd = || {
+            Stop::Failed(format!(
+                "{} has unmatched field type \"string\" in fieldpath .{}",
+                object.describe(),
+                path.join(".")
+            ))
+        };
+        let current = match object.at(path) {
+            None => "",
+            Some(node) => node.as_text().ok_or_else(odd)?,
+        };
+        let moved = self.moved("", current, "");
+        let failed = odd();
+        object.set_text_at(path, &moved).map_err(|_| failed)
+    }
+
+    fn in_namespaced(&mut self, object: &mut Node) -> Result<(), Stop> {
+        let (origin, _) = origin(object)?;
+        let namespace = self.moved(&origin, object.namespace(), &object.describe());
+        let _ = object.set_text_at(&["metadata", "namespace"], &namespace);
+        Ok(())
+    }
+
+    /// Makes depends-on annotations follow the objects that were `known`.
+    fn depends_on(
+        &self,
+        objects: &mut [&mut Node],
+        known: &HashSet<String>,
+    ) -> (usize, BTreeSet<String>) {
+        let Config { namespace, matcher } = &self.config;
+        let mut old = BTreeSet::new();
+        let mut count = 0;
+        for object in objects {
+            let annotation = object.annotation(DEPENDS_ON);
+            let Some([group, kind, name, current]) = namespaced_reference(annotation) else {
+                continue;
+            };
+            let matches = matcher.is_empty() || matcher == current;
+            if !known.contains(annotation) || current == namespace || !matches {
+                continue;
+            }
+            old.insert(current.to_owned());
+            count += 1;
+            let moved = format!("{group}/namespaces/{namespace}/{kind}/{name}");
+            let _ = object.set_text_at(&["metadata", "annotations", DEPENDS_ON], &moved);
+        }
+        (count, old)
+    }
+}
+
+/// Group, kind, name and namespace of `group/namespaces/namespace/kind/name`.
+fn namespaced_reference(text: &str) -> Option<[&str; 4]> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let [group, "namespaces", namespace, kind, name] = parts[..] else {
+        return None;
+    };
+    let word = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    };
+    let parts = [group, kind, name, namespace];
+    parts.iter().all(|part| word(part)).then_some(parts)
+}
+
+/// As Go prints a list of words.
+fn go_list(words: &BTreeSet<String>) -> String {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    format!("[{}]", words.join(" "))
+}

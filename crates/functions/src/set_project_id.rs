@@ -1,0 +1,153 @@
+//! `set-project-id`: gives a Google Cloud project to a package: as a setter in
+//! its Kptfiles, and as an annotation of Config Connector's objects.
+
+use crate::{
+    function::{Clock, Function, Stop},
+    kptfile,
+    list::ResourceList,
+    object::PATH,
+    results::field_text,
+    small::{annotations, set_annotations},
+    yaml::Node,
+};
+
+const SETTER: &str = "project-id";
+const ANNOTATION: &str = "cnrm.cloud.google.com/project-id";
+/// This function's library notes the object's number before it is read.
+const LINES_OF_LIBRARY: u32 = 1;
+
+#[derive(Debug)]
+pub(crate) struct SetProjectId;
+
+impl Function for SetProjectId {
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let project = list
+            .config
+            .as_ref()
+            .map_or("", |config| config.text_at(&["data", SETTER]))
+            .to_owned();
+        set_setters(&mut list.items, &project)
+            .map_err(|error| format!("failed to set project-id setter: {error}"))?;
+        for item in &mut list.items {
+            clock.check()?;
+            let annotated = item.at(&["metadata", "annotations", ANNOTATION]).is_some();
+            if is_config_connector(item.api_version()) && !annotated {
+                let mut annotations = annotations(item);
+                annotations.push((ANNOTATION.to_owned(), project.clone()));
+                set_annotations(item, annotations);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `NAME.cnrm.cloud.google.com/VERSION`, except for the system's own objects.
+fn is_config_connector(api_version: &str) -> bool {
+    let word = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let Some((group, version)) = api_version.split_once('/') else {
+        return false;
+    };
+    let name = group.strip_suffix(".cnrm.cloud.google.com").unwrap_or("");
+    word(name) && word(version) && name != "core"
+}
+
+fn set_setters(items: &mut [Node], project: &str) -> Result<(), String> {
+    let is_kptfile = |item: &&Node| item.kind() == "Kptfile";
+    for kptfile in items.iter().filter(is_kptfile) {
+        kptfile::check(kptfile, LINES_OF_LIBRARY)
+            .map_err(|error| format!("failed to find Kptfile: failed to read Kptfile: {error}"))?;
+    }
+    let kptfiles: Vec<Node> = items.iter().filter(is_kptfile).cloned().collect();
+    if kptfiles.is_empty() {
+        return Err("failed to find Kptfile: unable to find Kptfile, please include --include-meta-resources flag if a Kptfile is present".into());
+    }
+    for kptfile in kptfiles {
+        set_setter(items, kptfile, project)
+            .map_err(|error| format!("error updating Kptfile: {error}"))?;
+    }
+    Ok(())
+}
+
+fn set_setter(items: &mut [Node], mut kptfile: Node, project: &str) -> Result<(), String> {
+    let mutators = kptfile
+        .at(&["pipeline", "mutators"])
+        .map_or(&[][..], Node::items);
+    let is_apply = |function: &Node| function.text_at(&["image"]).contains("apply-setters");
+    match mutators.iter().position(is_apply) {
+        Some(at) => {
+            let function = &mutators[at];
+            let path = function.text_at(&["configPath"]).to_owned();
+            if function.get("configMap").is_some() {
+                if function.text_at(&["configMap", SETTER]).is_empty() {
+                    let mutators = kptfile
+                        .at_mut(&["pipeline", "mutators"])
+                        .and_then(Node::items_mut);
+                    if let Some(function) = mutators.and_then(|mutators| mutators.get_mut(at)) {
+                        let _ = function.set_text_at(&["configMap", SETTER], project);
+                    }
+                }
+            } else if path.is_empty() {
+                return Err("unable to find `ConfigMap` or `configPath` as the `functionConfig` for apply-setters".into());
+            } else {
+                return set_in_file(items, &path, project);
+            }
+        }
+        None => add_function(&mut kptfile, project),
+    }
+    let path = kptfile.annotation(PATH).to_owned();
+    if let Some(item) = items.iter_mut().find(|item| item.annotation(PATH) == path) {
+        *item = kptfile::written(&kptfile);
+    }
+    Ok(())
+}
+
+fn set_in_file(items: &mut [Node], path: &str, project: &str) -> Result<(), String> {
+    let file = items.iter_mut().find(|item| item.annotation(PATH) == path);
+    let Some(file) = file else {
+        return Err(format!(
+            "failed to find setter file: {}",
+            kptfile::missing_file(path)
+        ));
+    };
+    if !file.text_at(&["data", SETTER]).is_empty() {
+        return Ok(());
+    }
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let mut data: Vec<(String, String)> = file.data().into_iter().map(owned).collect();
+    data.retain(|(key, _)| key != SETTER);
+    data.push((SETTER.to_owned(), project.to_owned()));
+    data.sort();
+    file.remove("data");
+    let fields = data
+        .iter()
+        .map(|(key, value)| (Node::text(key.as_str()), field_text(value)));
+    file.insert("data", Node::mapping(fields.collect()));
+    Ok(())
+}
+
+fn add_function(kptfile: &mut Node, project: &str) {
+    let mut values = Node::mapping(Vec::new());
+    values.insert(SETTER, field_text(project));
+    let mut function = Node::mapping(Vec::new());
+    function.insert("image", Node::text("gcr.io/kpt-fn/apply-setters:v0.2"));
+    function.insert("configMap", values);
+    if !kptfile.get("pipeline").is_some_and(Node::is_mapping) {
+        kptfile.remove("pipeline");
+        kptfile.insert("pipeline", Node::mapping(Vec::new()));
+    }
+    let Some(pipeline) = kptfile.get_mut("pipeline") else {
+        return;
+    };
+    match pipeline.get_mut("mutators").and_then(Node::items_mut) {
+        Some(mutators) => mutators.push(function),
+        None => {
+            pipeline.remove("mutators");
+            pipeline.insert("mutators", Node::sequence(vec![function]));
+        }
+    }
+}

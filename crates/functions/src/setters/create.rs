@@ -1,0 +1,159 @@
+//! `create-setters`: writes setter comments behind fields that have given values.
+
+use super::{Visitor, pattern, walk};
+use crate::{
+    function::{Clock, Function, Stop, report_failure},
+    go,
+    list::ResourceList,
+    object::LEGACY_PATH,
+    results::Report,
+    yaml::{Content, Node, parse_all},
+};
+
+#[derive(Debug)]
+pub(crate) struct CreateSetters;
+
+impl Function for CreateSetters {
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let fail = |list: &mut ResourceList, message: String| {
+            let told = format!("failed to create setters: {message}");
+            report_failure(list, told, message)
+        };
+        let mut creation = match configure(list.config.as_ref()) {
+            Ok(creation) => creation,
+            Err(message) => return Err(fail(list, message)),
+        };
+        for item in &mut list.items {
+            clock.check()?;
+            creation.file = item.annotation(LEGACY_PATH).to_owned();
+            if let Err(message) = walk(&mut creation, item, "") {
+                return Err(fail(list, message));
+            }
+        }
+        if creation.results.is_empty() {
+            let message = "no matches for the input list of setters".to_owned();
+            return Err(fail(list, message));
+        }
+        list.results = creation.results;
+        Ok(())
+    }
+}
+
+fn configure(config: Option<&Node>) -> Result<Creation, String> {
+    let data = config.map_or_else(Vec::new, Node::data);
+    if data.is_empty() {
+        return Err("config map cannot be empty".into());
+    }
+    let mut creation = Creation::default();
+    for (name, value) in data {
+        let parsed = parse_all(value)
+            .ok()
+            .and_then(|documents| documents.into_iter().next());
+        let Some(document) = parsed else {
+            return Err("parsing error".into());
+        };
+        match document.root.content {
+            Content::Sequence { items, .. } => {
+                creation
+                    .lists
+                    .push((name.to_owned(), sorted_values(&items)));
+            }
+            Content::Scalar { .. } => creation.scalars.push((name.to_owned(), value.to_owned())),
+            _ => {}
+        }
+    }
+    // A value may be part of another one: the longer is looked for first.
+    creation
+        .scalars
+        .sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+    Ok(creation)
+}
+
+fn sorted_values(items: &[Node]) -> Vec<String> {
+    let value = |item: &Node| item.value().unwrap_or("").to_owned();
+    let mut values: Vec<String> = items.iter().map(value).collect();
+    values.sort();
+    values
+}
+
+#[derive(Default)]
+struct Creation {
+    scalars: Vec<(String, String)>,
+    lists: Vec<(String, Vec<String>)>,
+    file: String,
+    results: Vec<Report>,
+}
+
+impl Creation {
+    fn report(&mut self, comment: &str, value: &str, path: &str) {
+        let (comment, value) = (go::quote(comment), go::quote(value));
+        let message = format!("Added line comment {comment} for field with value {value}");
+        self.results
+            .push(Report::about_field(message, path.to_owned(), &self.file));
+    }
+
+    /// The value with every setter's value replaced by the setter's name.
+    fn pattern(&self, value: &str) -> String {
+        let mut pattern = String::new();
+        let mut rest = value;
+        while let Some(c) = rest.chars().next() {
+            let found = self
+                .scalars
+                .iter()
+                .find(|(_, value)| !value.is_empty() && rest.starts_with(value.as_str()));
+            if let Some((name, value)) = found {
+                pattern.push_str(&pattern::placeholder(name));
+                rest = &rest[value.len()..];
+            } else {
+                pattern.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+        pattern
+    }
+}
+
+impl Visitor for Creation {
+    fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), String> {
+        let Content::Sequence { items, flow } = &mut value.content else {
+            return Ok(());
+        };
+        let values = sorted_values(items);
+        let has_setter = |value: &String| {
+            self.scalars
+                .iter()
+                .any(|(_, setter)| value.contains(setter.as_str()))
+        };
+        if *flow && values.iter().any(has_setter) {
+            // The entries get comments: each needs a line.
+            *flow = false;
+        }
+        let Some((name, _)) = self.lists.iter().find(|(_, wanted)| *wanted == values) else {
+            return Ok(());
+        };
+        let comment = format!("kpt-set: {}", pattern::placeholder(name));
+        if *flow && !values.is_empty() {
+            *flow = false;
+        }
+        let behind_list = *flow;
+        let place = if behind_list { value } else { key };
+        comment.clone_into(&mut place.comments_mut().line);
+        let printed = go::list(values.iter().map(String::as_str));
+        self.report(&comment, &printed, path);
+        Ok(())
+    }
+
+    fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
+        let value = node.value().unwrap_or("").to_owned();
+        if value.contains('\n') {
+            return Ok(());
+        }
+        let pattern = self.pattern(&value);
+        if pattern != value {
+            let comment = format!("kpt-set: {pattern}");
+            comment.clone_into(&mut node.comments_mut().line);
+            self.report(&comment, &value, path);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,20 @@
+//! A YAML document model for KRM: reads text into a tree that knows its
+//! comments, styles and places in the text, and writes trees as yaml.v3 does,
+//! which is what the Go functions write with.
+//!
+//! Bounded on hostile input: depth is limited, aliases are never followed.
+
+mod edit;
+mod emitter;
+mod node;
+mod parser;
+mod resolve;
+mod scanner;
+mod token;
+
+pub use edit::NotAMapping;
+pub use emitter::{SequenceIndent, write, write_node};
+pub use node::{Comments, Content, Node, ScalarStyle, Tag};
+pub use parser::{Document, parse_all};
+pub use resolve::{is_old_boolean, resolve};
+pub use token::ParseError;

@@ -1,0 +1,186 @@
+//! The tree that text is parsed into: what each node says, how it was written,
+//! the comments around it, and where in the text it stands.
+
+use super::resolve::resolve;
+
+/// How a scalar is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ScalarStyle {
+    #[default]
+    Plain,
+    SingleQuoted,
+    DoubleQuoted,
+    Literal,
+    Folded,
+}
+
+/// What a node is: its YAML tag in the short form.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Tag {
+    /// No tag: a scalar that is written as it is.
+    #[default]
+    None,
+    Str,
+    Int,
+    Float,
+    Bool,
+    Null,
+    Timestamp,
+    Merge,
+    Map,
+    Seq,
+    Other(Box<str>),
+}
+
+impl Tag {
+    /// From the form in which the scanner resolves it.
+    pub(super) fn from_long(tag: &str) -> Self {
+        match tag.strip_prefix("tag:yaml.org,2002:") {
+            Some("str") => Self::Str,
+            Some("int") => Self::Int,
+            Some("float") => Self::Float,
+            Some("bool") => Self::Bool,
+            Some("null") => Self::Null,
+            Some("timestamp") => Self::Timestamp,
+            Some("merge") => Self::Merge,
+            Some("map") => Self::Map,
+            Some("seq") => Self::Seq,
+            Some(other) => Self::Other(format!("!!{other}").into()),
+            None => Self::Other(tag.into()),
+        }
+    }
+
+    /// The short form, as it is written in a document.
+    pub fn short(&self) -> &str {
+        match self {
+            Self::None => "",
+            Self::Str => "!!str",
+            Self::Int => "!!int",
+            Self::Float => "!!float",
+            Self::Bool => "!!bool",
+            Self::Null => "!!null",
+            Self::Timestamp => "!!timestamp",
+            Self::Merge => "!!merge",
+            Self::Map => "!!map",
+            Self::Seq => "!!seq",
+            Self::Other(tag) => tag,
+        }
+    }
+}
+
+/// Comments, with their `#`, several lines separated by line feeds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comments {
+    pub head: String,
+    pub line: String,
+    pub foot: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    Scalar {
+        value: String,
+        style: ScalarStyle,
+    },
+    /// Keys and values, in the order of the text.
+    Mapping {
+        fields: Vec<(Node, Node)>,
+        flow: bool,
+    },
+    Sequence {
+        items: Vec<Node>,
+        flow: bool,
+    },
+    /// The name of the anchor. Aliases are never followed.
+    Alias(String),
+}
+
+/// A node of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    pub content: Content,
+    pub tag: Tag,
+    /// Whether the tag is written in the text.
+    pub tagged: bool,
+    pub anchor: Option<Box<str>>,
+    pub(super) comments: Option<Box<Comments>>,
+    /// From 1; 0 for nodes that were not parsed.
+    pub line: u32,
+    /// The bytes of the text that this node was parsed from; empty for others.
+    pub span: (u32, u32),
+}
+
+impl Node {
+    pub(super) fn new(content: Content, tag: Tag) -> Self {
+        Self {
+            content,
+            tag,
+            tagged: false,
+            anchor: None,
+            comments: None,
+            line: 0,
+            span: (0, 0),
+        }
+    }
+
+    /// A scalar that is text, quoted where it would be read as something else.
+    pub fn text(value: impl Into<String>) -> Self {
+        let value = value.into();
+        let style = ScalarStyle::Plain;
+        Self::new(Content::Scalar { value, style }, Tag::Str)
+    }
+
+    /// A plain scalar that means what it looks like.
+    pub fn plain(value: impl Into<String>) -> Self {
+        let value = value.into();
+        let tag = resolve(&value);
+        let style = ScalarStyle::Plain;
+        Self::new(Content::Scalar { value, style }, tag)
+    }
+
+    /// A block mapping.
+    pub fn mapping(fields: Vec<(Node, Node)>) -> Self {
+        Self::new(
+            Content::Mapping {
+                fields,
+                flow: false,
+            },
+            Tag::Map,
+        )
+    }
+
+    /// A block sequence.
+    pub fn sequence(items: Vec<Node>) -> Self {
+        Self::new(Content::Sequence { items, flow: false }, Tag::Seq)
+    }
+
+    pub fn comments(&self) -> &Comments {
+        const NONE: &Comments = &Comments {
+            head: String::new(),
+            line: String::new(),
+            foot: String::new(),
+        };
+        self.comments.as_deref().unwrap_or(NONE)
+    }
+
+    pub fn comments_mut(&mut self) -> &mut Comments {
+        self.comments.get_or_insert_default()
+    }
+
+    pub(super) fn set_comments(&mut self, comments: Comments) {
+        self.comments = (comments != Comments::default()).then(|| Box::new(comments));
+    }
+
+    pub(super) fn take_foot(&mut self) -> String {
+        match &mut self.comments {
+            Some(comments) => std::mem::take(&mut comments.foot),
+            None => String::new(),
+        }
+    }
+
+    pub(super) fn set_foot(&mut self, foot: String) {
+        if self.comments.is_some() || !foot.is_empty() {
+            self.comments_mut().foot = foot;
+        }
+    }
+}
