@@ -45,7 +45,7 @@ quick: ## Run the quick tests, which need nothing but a compiler
 .PHONY: lint
 lint: ## Check formatting and lints
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 	cargo fmt --manifest-path starlark-function/Cargo.toml --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 
@@ -98,3 +98,4 @@ e2e: build-wrapper ## Test on a real Kubernetes node (needs root, Go and Debian'
 	$(CLUSTER) up
 	$(CLUSTER) exec -- cargo test --offline --locked --package e2e
 	cargo test --locked --package cluster
+	@echo '!!! NOT TESTED: pods_load and pods_restart, which do not hold yet every time (cargo test -p e2e --features unsettled)'

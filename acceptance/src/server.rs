@@ -109,7 +109,8 @@ impl Server {
         Self::start(command, TempDir::new().expect("a folder"))
     }
 
-    fn start(mut command: Command, folder: TempDir) -> Self {
+    /// Any command that says where it is serving, with a folder that it may use.
+    pub fn start(mut command: Command, folder: TempDir) -> Self {
         command
             .env("SECRET_OF_THE_SERVER", "a-secret-value")
             .stderr(Stdio::piped());

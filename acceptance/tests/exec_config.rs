@@ -54,8 +54,15 @@ async fn a_function_that_cannot_be_run_is_told_and_left_to_other_runtimes() {
 
 /// Starts the runner when it must not start, and returns its exit code and complaint.
 fn refused(args: &[&str]) -> (Option<i32>, String) {
+    refused_with(args, &[])
+}
+
+fn refused_with(args: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let output = Command::new(binary("function-runner"))
         .args(args)
+        .env_remove("WRAPPER_SERVER_IMAGE")
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .envs(environment.iter().copied())
         .output()
         .unwrap();
     (
@@ -86,9 +93,20 @@ fn a_file_that_was_asked_for_must_be_there_and_right() {
 }
 
 #[test]
-fn the_pod_runtime_is_refused_as_long_as_it_does_not_exist() {
+fn the_pod_runtime_says_what_it_needs_and_how_to_do_without() {
     let (code, told) = refused(&["--port=0"]);
     assert_eq!(code, Some(1));
+    assert!(told.contains("WRAPPER_SERVER_IMAGE"), "{told}");
+    assert!(told.contains("--disable-runtimes=pod"), "{told}");
+
+    let environment = [
+        ("WRAPPER_SERVER_IMAGE", "example.com/wrapper:v1"),
+        ("KUBECONFIG", "/no/such/file"),
+    ];
+    let (code, told) = refused_with(&["--port=0"], &environment);
+    assert_eq!(code, Some(1));
+    assert!(told.contains("set KUBECONFIG"), "{told}");
+    assert!(told.contains("/no/such/file"), "{told}");
     assert!(told.contains("--disable-runtimes=pod"), "{told}");
 }
 

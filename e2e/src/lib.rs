@@ -21,6 +21,7 @@ mod outage;
 pub mod pod;
 pub mod real_registry;
 mod report;
+pub mod runner;
 mod scenario;
 mod scope;
 pub mod token_server;

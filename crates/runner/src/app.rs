@@ -1,10 +1,19 @@
 //! The only place that wires the parts together, and their order at start and stop.
 
-use anyhow::{Context as _, bail};
+use std::time::Duration;
+
+use anyhow::Context as _;
 use service::{Evaluator, Handler, Server, Shutdown};
+use tokio::time::timeout;
 use tonic::service::Routes;
 
-use crate::{chain::Chain, config::Config, exec::ExecRuntime, logging};
+use crate::{chain::Chain, config::Config, exec::ExecRuntime, logging, pod::runtime::PodRuntime};
+
+/// The same check serves as liveness probe, which waits no longer.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// Porch keeps one connection: after this time it may find another replica.
+const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
 
 /// Serves until told to stop.
 pub(crate) fn run(config: Config) -> anyhow::Result<()> {
@@ -20,20 +29,21 @@ pub(crate) fn run(config: Config) -> anyhow::Result<()> {
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     let shutdown = Shutdown::listen().context("cannot listen for signals")?;
-    if config.runtimes.pod {
-        bail!(
-            "the pod runtime is not part of this version yet; \
-             start with --disable-runtimes=pod to run functions as local executables"
-        );
-    }
     let mut runtimes: Vec<Box<dyn Evaluator>> = Vec::new();
     if config.runtimes.exec {
         runtimes.push(Box::new(ExecRuntime::start(&config)?));
+    }
+    let mut pods = None;
+    if config.runtimes.pod {
+        let (runtime, evaluator) = PodRuntime::start(&config).await?;
+        runtimes.push(Box::new(evaluator));
+        pods = Some(runtime);
     }
     let chain = Chain::new(runtimes, config.default_image_prefix.clone());
     let handler = Handler::new(chain, config.evaluation_timeout);
     let server = Server::new(handler, config.max_message_size)
         .await
+        .with_max_connection_age(MAX_CONNECTION_AGE)
         .with_routes(reflection);
 
     let listener = service::bind(config.port).with_context(|| {
@@ -42,12 +52,25 @@ async fn serve(config: Config) -> anyhow::Result<()> {
             config.port
         )
     })?;
-    server.health().set_serving(true).await;
     tracing::info!(address = %listener.local_addr()?, "serving");
-    server
-        .run(listener, shutdown, config.drain_timeout)
-        .await
-        .context("the server failed")
+    let health = server.health();
+    let announce = async {
+        if let Some(pods) = &pods {
+            let is_late = timeout(READY_WITHIN, pods.ready()).await.is_err();
+            tracing::info!(is_late, "the pod runtime is ready");
+        }
+        health.set_serving(true).await;
+        std::future::pending::<()>().await;
+    };
+    // Cancel-safe: nothing is left to announce when the server has ended.
+    let ended = tokio::select! {
+        ended = server.run(listener, shutdown, config.drain_timeout) => ended,
+        () = announce => Ok(()),
+    };
+    if let Some(pods) = pods {
+        pods.stop().await;
+    }
+    ended.context("the server failed")
 }
 
 /// Server reflection, so that tools such as grpcurl know the services.

@@ -12,6 +12,7 @@ pub mod exec;
 mod images;
 mod logging;
 pub mod pod;
+pub mod pool;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -40,6 +40,31 @@ pub enum EvaluateError {
          try again later, or raise --max-queued-per-function"
     )]
     QueueFull { image: String, queued: usize },
+    /// Something that the function needs is not there at the moment.
+    #[error("cannot run function {image:?}: {reason}")]
+    Unavailable {
+        image: String,
+        reason: String,
+        /// What a container has written before it failed; may be empty.
+        log: String,
+    },
+    /// Somebody has to change something before the function can run.
+    #[error("cannot run function {image:?}: {reason}")]
+    FailedPrecondition {
+        image: String,
+        reason: String,
+        log: String,
+    },
+    /// Time was up before the function could begin.
+    #[error("no time left for function {image:?}: it still waits for {waits_for}")]
+    NoPodInTime { image: String, waits_for: String },
+    /// What another server has answered, to be passed on as it is. Its message
+    /// may repeat what the function wrote, so it is not shown here.
+    #[error("the wrapper server of function {image:?} answered {:?}", status.code())]
+    Remote {
+        image: String,
+        status: Box<tonic::Status>,
+    },
     #[error(transparent)]
     Function(#[from] FunctionError),
     #[error("evaluating function {image:?} ended in an internal error; the server's log says more")]

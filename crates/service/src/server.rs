@@ -51,6 +51,7 @@ pub struct Server {
     routes: Routes,
     health: Health,
     in_flight: TaskTracker,
+    max_connection_age: Option<Duration>,
 }
 
 /// Listens on all addresses, IPv6 and IPv4; where there is no IPv6, on IPv4.
@@ -90,6 +91,7 @@ impl Server {
             routes,
             health,
             in_flight,
+            max_connection_age: None,
         }
     }
 
@@ -97,6 +99,14 @@ impl Server {
     #[must_use]
     pub fn with_routes(mut self, add: impl FnOnce(Routes) -> Routes) -> Self {
         self.routes = add(self.routes);
+        self
+    }
+
+    /// Asks callers to connect anew after this time; calls in flight are finished.
+    /// Otherwise a caller with one connection would never see another replica.
+    #[must_use]
+    pub fn with_max_connection_age(mut self, age: Duration) -> Self {
+        self.max_connection_age = Some(age);
         self
     }
 
@@ -117,9 +127,14 @@ impl Server {
             routes,
             health,
             in_flight,
+            max_connection_age,
         } = self;
         let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
-        let serving = tonic::transport::Server::builder()
+        let mut builder = tonic::transport::Server::builder();
+        if let Some(age) = max_connection_age {
+            builder = builder.max_connection_age(age);
+        }
+        let serving = builder
             .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
             .max_concurrent_streams(STREAMS_PER_CONNECTION)
@@ -146,7 +161,7 @@ impl Server {
             calls = in_flight.len(),
             "stopping: no new connections, finishing calls"
         );
-        health.set_serving(false).await;
+        health.stop().await;
         in_flight.close();
         drop(stop);
         let drained = async {

@@ -31,6 +31,10 @@ impl EvaluateError {
             Self::NotFound { .. } => Code::NotFound,
             Self::QueueFull { .. } => Code::ResourceExhausted,
             Self::Panicked { .. } => Code::Internal,
+            Self::Unavailable { .. } => Code::Unavailable,
+            Self::FailedPrecondition { .. } => Code::FailedPrecondition,
+            Self::NoPodInTime { .. } => Code::DeadlineExceeded,
+            Self::Remote { status, .. } => status.code(),
             Self::Function(error) => match error.failure {
                 Failure::OutputTooLarge { .. } => Code::ResourceExhausted,
                 Failure::DeadlineExceeded { .. } => Code::DeadlineExceeded,
@@ -48,6 +52,10 @@ impl EvaluateError {
             Self::NotFound { .. } => "FUNCTION_NOT_FOUND",
             Self::QueueFull { .. } => "QUEUE_FULL",
             Self::Panicked { .. } => "INTERNAL_ERROR",
+            Self::Unavailable { .. } => "UNAVAILABLE",
+            Self::FailedPrecondition { .. } => "CANNOT_RUN",
+            Self::NoPodInTime { .. } => "DEADLINE_EXCEEDED",
+            Self::Remote { .. } => "REMOTE",
             Self::Function(error) => match error.failure {
                 Failure::CannotStart { .. } => "CANNOT_START",
                 Failure::Failed { .. } => "FUNCTION_FAILED",
@@ -64,6 +72,10 @@ impl EvaluateError {
             Self::InvalidImage { image, .. }
             | Self::NotFound { image, .. }
             | Self::QueueFull { image, .. }
+            | Self::Unavailable { image, .. }
+            | Self::FailedPrecondition { image, .. }
+            | Self::NoPodInTime { image, .. }
+            | Self::Remote { image, .. }
             | Self::Panicked { image } => image,
             Self::Function(error) => &error.function,
         }
@@ -72,8 +84,15 @@ impl EvaluateError {
 
 impl From<EvaluateError> for Status {
     fn from(error: EvaluateError) -> Self {
+        if let EvaluateError::Remote { status, .. } = error {
+            // Its other headers belong to the other connection.
+            let details = bytes::Bytes::copy_from_slice(status.details());
+            return Status::with_details(status.code(), status.message(), details);
+        }
         let (results, log) = match &error {
             EvaluateError::Function(error) => (error.results(), text(error.log())),
+            EvaluateError::Unavailable { log, .. }
+            | EvaluateError::FailedPrecondition { log, .. } => (Default::default(), log.clone()),
             _ => Default::default(),
         };
         let lines: Vec<String> = results.list.iter().map(ToString::to_string).collect();

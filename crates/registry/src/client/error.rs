@@ -164,7 +164,7 @@ impl FetchError {
 
     /// Whether it is the image that is at fault, or who asks for it: the answer
     /// stays the same until somebody changes something.
-    pub(crate) fn is_definite(&self) -> bool {
+    pub fn is_definite(&self) -> bool {
         match self {
             Self::Missing { .. }
             | Self::Denied { .. }

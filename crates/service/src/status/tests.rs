@@ -195,3 +195,50 @@ proptest! {
         prop_assert!(status.get_error_details().error_info().is_some());
     }
 }
+
+#[test]
+fn what_another_server_answered_is_passed_on_unchanged() {
+    let original = failed(vec![result("must be set")], "line 1\n");
+    let mut sent = failed(vec![result("must be set")], "line 1\n");
+    sent.metadata_mut()
+        .insert("server", "other".parse().unwrap());
+    let error = EvaluateError::Remote {
+        image: "example.com/fn:v1".into(),
+        status: Box::new(sent),
+    };
+    assert!(!error.to_string().contains("must be set"), "{error}");
+    let passed_on = Status::from(error);
+    assert_eq!(passed_on.code(), original.code());
+    assert_eq!(passed_on.message(), original.message());
+    assert_eq!(passed_on.details(), original.details());
+    assert!(passed_on.metadata().is_empty());
+}
+
+#[test]
+fn trouble_with_pods_has_codes_of_its_own_and_the_last_words() {
+    let image = || "example.com/fn:v1".to_owned();
+    let reason = || "no such image".to_owned();
+    let log = || "cannot execute".to_owned();
+    let unavailable = Status::from(EvaluateError::Unavailable {
+        image: image(),
+        reason: reason(),
+        log: String::new(),
+    });
+    assert_eq!(unavailable.code(), Code::Unavailable);
+    assert_eq!(
+        unavailable.message(),
+        "cannot run function \"example.com/fn:v1\": no such image"
+    );
+    let refused = Status::from(EvaluateError::FailedPrecondition {
+        image: image(),
+        reason: reason(),
+        log: log(),
+    });
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().ends_with("cannot execute"), "{refused}");
+    let late = Status::from(EvaluateError::NoPodInTime {
+        image: image(),
+        waits_for: "a node".into(),
+    });
+    assert_eq!(late.code(), Code::DeadlineExceeded);
+}

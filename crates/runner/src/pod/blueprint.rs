@@ -1,0 +1,218 @@
+//! Fills a function into the templates: pure, so that what is created can be
+//! looked at without a cluster.
+
+use k8s_openapi::{
+    api::core::v1::{Pod, ResourceRequirements, Service},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+
+use super::{
+    pull_secret,
+    template::{FUNCTION_CONTAINER, Templates},
+};
+
+/// The port on which wrappers listen.
+pub const WRAPPER_PORT: u16 = 9446;
+
+/// The label by which a service selects its pod, and we recognise ours.
+pub const IMAGE_LABEL: &str = "fn.kpt.dev/image";
+/// Which version of the template a pod was made of.
+pub const TEMPLATE_VERSION: &str = "fn.kpt.dev/template-version";
+/// Unix seconds after which an idle pod may go.
+pub const RECLAIM_AFTER: &str = "fn.kpt.dev/reclaim-after";
+/// The whole reference that was asked for: labels are too short for it.
+pub const IMAGE_REFERENCE: &str = "fn.kpt.dev/image-reference";
+pub const IMAGE_DIGEST: &str = "fn.kpt.dev/image-digest";
+/// Which runner a pod belongs to.
+pub const OWNER: &str = "fn.kpt.dev/owner";
+
+const SERVICE_NAME_LABEL: &str = "app.kubernetes.io/name";
+const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+
+/// One function, on its way to become a pod.
+#[derive(Debug, Clone)]
+pub struct Blueprint<'a> {
+    /// Of the pod and of its service.
+    pub name: &'a str,
+    pub namespace: &'a str,
+    /// The reference that callers ask for.
+    pub image: &'a str,
+    /// What it stood for when it was resolved.
+    pub digest: &'a str,
+    /// The image by its digest: what the node pulls.
+    pub pinned: &'a str,
+    pub entrypoint: &'a [String],
+    pub max_message_size: usize,
+    pub pull_secret: Option<&'a str>,
+    pub owner: &'a str,
+    pub reclaim_after: u64,
+    pub resources: Option<&'a ResourceRequirements>,
+}
+
+/// The function's pod.
+pub fn pod(templates: &Templates, blueprint: &Blueprint<'_>) -> Pod {
+    let mut pod = templates.pod.clone();
+    name(&mut pod.metadata, blueprint);
+    label(&mut pod.metadata, IMAGE_LABEL, blueprint.name);
+    let reclaim_after = blueprint.reclaim_after.to_string();
+    for (key, value) in [
+        (TEMPLATE_VERSION, templates.version.as_str()),
+        (RECLAIM_AFTER, &reclaim_after),
+        (IMAGE_REFERENCE, blueprint.image),
+        (IMAGE_DIGEST, blueprint.digest),
+        (OWNER, blueprint.owner),
+        (SAFE_TO_EVICT, "true"),
+    ] {
+        let annotations = pod.metadata.annotations.get_or_insert_default();
+        annotations.insert(key.to_owned(), value.to_owned());
+    }
+    let Some(spec) = &mut pod.spec else {
+        return pod;
+    };
+    for container in &mut spec.containers {
+        if container.name == FUNCTION_CONTAINER {
+            container.image = Some(blueprint.pinned.to_owned());
+            container
+                .args
+                .get_or_insert_default()
+                .extend(arguments(blueprint));
+            if let Some(resources) = blueprint.resources {
+                container.resources = Some(resources.clone());
+            }
+        }
+    }
+    if let Some(secret) = blueprint.pull_secret {
+        pull_secret::attach(spec, secret);
+    }
+    pod
+}
+
+/// The service in front of it.
+pub fn service(templates: &Templates, blueprint: &Blueprint<'_>) -> Service {
+    let mut service = templates.service.clone();
+    name(&mut service.metadata, blueprint);
+    label(&mut service.metadata, SERVICE_NAME_LABEL, blueprint.name);
+    label(&mut service.metadata, IMAGE_LABEL, blueprint.name);
+    let annotations = service.metadata.annotations.get_or_insert_default();
+    annotations.insert(OWNER.to_owned(), blueprint.owner.to_owned());
+    if let Some(spec) = &mut service.spec {
+        let selector = spec.selector.get_or_insert_default();
+        selector.insert(IMAGE_LABEL.to_owned(), blueprint.name.to_owned());
+    }
+    service
+}
+
+/// What follows the template's own arguments.
+fn arguments(blueprint: &Blueprint<'_>) -> Vec<String> {
+    let flags = [
+        "--port".to_owned(),
+        WRAPPER_PORT.to_string(),
+        "--max-request-body-size".to_owned(),
+        blueprint.max_message_size.to_string(),
+        "--".to_owned(),
+    ];
+    flags
+        .into_iter()
+        .chain(blueprint.entrypoint.iter().cloned())
+        .collect()
+}
+
+/// A template's own name, or the wish for a generated one, would get in the way.
+fn name(metadata: &mut ObjectMeta, blueprint: &Blueprint<'_>) {
+    metadata.name = Some(blueprint.name.to_owned());
+    metadata.generate_name = None;
+    metadata.namespace = Some(blueprint.namespace.to_owned());
+}
+
+fn label(metadata: &mut ObjectMeta, key: &str, value: &str) {
+    metadata
+        .labels
+        .get_or_insert_default()
+        .insert(key.to_owned(), value.to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::LocalObjectReference;
+
+    use super::*;
+
+    fn blueprint<'a>(entrypoint: &'a [String]) -> Blueprint<'a> {
+        Blueprint {
+            name: "fn-v1-01234567-x1",
+            namespace: "porch-fn-system",
+            image: "example.com/fn:v1",
+            digest: "sha256:01234567",
+            pinned: "example.com/fn@sha256:01234567",
+            entrypoint,
+            max_message_size: 6_291_456,
+            pull_secret: Some("auth-secret"),
+            owner: "runner-1",
+            reclaim_after: 1_800_000_000,
+            resources: None,
+        }
+    }
+
+    #[test]
+    fn the_function_takes_its_place_and_the_template_keeps_the_rest() {
+        let mut templates = Templates::inline("example.com/wrapper:v1");
+        let spec = templates.pod.spec.as_mut().unwrap();
+        spec.containers[0].args = Some(vec!["--verbosity=3".into()]);
+        spec.image_pull_secrets = Some(vec![LocalObjectReference { name: "own".into() }]);
+        templates.pod.metadata.labels = Some([("team".into(), "a".into())].into());
+        let entrypoint = ["/usr/bin/fn".to_owned(), "run".to_owned()];
+
+        let pod = pod(&templates, &blueprint(&entrypoint));
+        let spec = pod.spec.unwrap();
+        let function = &spec.containers[0];
+        assert_eq!(
+            function.image.as_deref(),
+            Some("example.com/fn@sha256:01234567")
+        );
+        assert_eq!(
+            function.args.as_ref().unwrap().join(" "),
+            "--verbosity=3 --port 9446 --max-request-body-size 6291456 -- /usr/bin/fn run"
+        );
+        let secrets: Vec<&str> = spec
+            .image_pull_secrets
+            .as_ref()
+            .unwrap()
+            .iter()
+            .map(|s| s.name.as_str())
+            .collect();
+        assert_eq!(secrets, ["own", "auth-secret"]);
+        let labels = pod.metadata.labels.unwrap();
+        assert_eq!(labels["team"], "a");
+        assert_eq!(labels[IMAGE_LABEL], "fn-v1-01234567-x1");
+        let annotations = pod.metadata.annotations.unwrap();
+        assert_eq!(annotations[RECLAIM_AFTER], "1800000000");
+        assert_eq!(annotations[IMAGE_REFERENCE], "example.com/fn:v1");
+        assert_eq!(annotations[TEMPLATE_VERSION], templates.version);
+        assert_eq!(annotations[SAFE_TO_EVICT], "true");
+    }
+
+    #[test]
+    fn the_service_selects_the_one_pod() {
+        let templates = Templates::inline("example.com/wrapper:v1");
+        let service = service(&templates, &blueprint(&[]));
+        assert_eq!(service.metadata.name.as_deref(), Some("fn-v1-01234567-x1"));
+        assert_eq!(
+            service.metadata.labels.unwrap()[SERVICE_NAME_LABEL],
+            "fn-v1-01234567-x1"
+        );
+        let spec = service.spec.unwrap();
+        assert_eq!(spec.selector.unwrap()[IMAGE_LABEL], "fn-v1-01234567-x1");
+        assert_eq!(spec.ports.unwrap()[0].port, i32::from(WRAPPER_PORT));
+    }
+
+    #[test]
+    fn the_pull_secret_is_attached_once() {
+        let mut templates = Templates::inline("w");
+        let own = vec![LocalObjectReference {
+            name: "auth-secret".into(),
+        }];
+        templates.pod.spec.as_mut().unwrap().image_pull_secrets = Some(own);
+        let pod = pod(&templates, &blueprint(&[]));
+        assert_eq!(pod.spec.unwrap().image_pull_secrets.unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,112 @@
+//! The way to the cluster: in-cluster configuration, else `KUBECONFIG`, else the
+//! default kubeconfig. And who and where we are in it.
+
+use std::{env, time::Duration};
+
+use anyhow::{Context as _, Result};
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+
+/// How to go on without any of this.
+pub const WITHOUT_PODS: &str =
+    "to run functions as local executables only, start with --disable-runtimes=pod";
+
+/// Longer than an API server at work takes, short enough to try again.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Where the runner is when its service account does not say.
+const DEFAULT_NAMESPACE: &str = "porch-system";
+
+/// Every pod of a cluster has it.
+const IN_CLUSTER: &str = "KUBERNETES_SERVICE_HOST";
+
+#[allow(missing_debug_implementations)]
+pub struct Cluster {
+    pub client: Client,
+    /// The runner's own.
+    pub namespace: String,
+    /// Names this runner among others: the same after a restart of its
+    /// container, another one for another pod.
+    pub identity: String,
+}
+
+impl Cluster {
+    /// Reads the configuration; whether the cluster answers is found out later.
+    pub async fn find() -> Result<Self> {
+        let is_inside = env::var_os(IN_CLUSTER).is_some();
+        let mut config = if is_inside {
+            Config::incluster().context("cannot use the in-cluster configuration")
+        } else {
+            from_kubeconfig().await
+        }
+        .with_context(|| format!("the pod runtime needs a cluster; {WITHOUT_PODS}"))?;
+        config.connect_timeout = Some(CONNECT);
+        let namespace = if is_inside {
+            config.default_namespace.clone()
+        } else {
+            DEFAULT_NAMESPACE.to_owned()
+        };
+        let client = Client::try_from(config)
+            .with_context(|| format!("cannot use the cluster's configuration; {WITHOUT_PODS}"))?;
+        Ok(Self {
+            client,
+            namespace,
+            identity: identity(is_inside),
+        })
+    }
+}
+
+async fn from_kubeconfig() -> Result<Config> {
+    let advice = "set KUBECONFIG to a kubeconfig file, or run inside a cluster";
+    let kubeconfig = Kubeconfig::read().context(advice)?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    config.context(advice)
+}
+
+/// A pod's name is its own for life. Elsewhere processes of one machine have to
+/// be told apart, and a restarted one is another.
+fn identity(is_inside: bool) -> String {
+    let from = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let host = from("HOSTNAME").or_else(|| {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+        Some(name.trim().to_owned())
+    });
+    let host = host.unwrap_or_else(|| "runner".into());
+    let name = match from("POD_NAME") {
+        Some(name) => name,
+        None if is_inside => host,
+        None => format!("{host}-{}", super::launch::unique()),
+    };
+    label(&name)
+}
+
+/// At most 40 characters, as a name of an object and a label may have them.
+fn label(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|c| c.to_ascii_lowercase())
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    // The end tells replicas apart.
+    let start = plain.len().saturating_sub(40);
+    plain[start..].trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_are_labels_that_keep_their_end() {
+        assert_eq!(
+            label("function-runner-5d9c-x2k"),
+            "function-runner-5d9c-x2k"
+        );
+        assert_eq!(label("My.Host_1-"), "my-host-1");
+        let long = label(&format!("{}-x2k", "a".repeat(80)));
+        assert!(long.len() <= 40 && long.ends_with("a-x2k"), "{long}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Brings up pods on a real cluster, and removes them.
+//!
+//! ```text
+//! image metadata ─► template ─► pull secret ─► service and pod ─► address ─► connection
+//!                                              └ the service gets its pod as owner, beside
+//! ```
+//! Every step is bounded by the start timeout, and while it lasts the roster
+//! knows what the pod waits for. Requests that may succeed later are repeated.
+
+mod create;
+mod explain;
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::Arc,
+    time::Duration,
+};
+
+use explain::unknown_image;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::Api;
+use registry::{Client, Metadata, Reference};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    blueprint::WRAPPER_PORT,
+    connect::{Connection, connect},
+    current_template::CurrentTemplate,
+    functions::Functions,
+    judge::owner,
+    names::pod_name,
+    owners::Owners,
+    pull_secret::PullSecret,
+    roster::Roster,
+    watch::Watch,
+};
+use crate::pool::{Failure, Launcher, PodId};
+
+#[derive(Debug)]
+pub struct PodLauncher {
+    pub pods: Api<Pod>,
+    pub services: Api<Service>,
+    pub namespace: String,
+    pub cluster_domain: String,
+    pub start_timeout: Duration,
+    pub max_message_size: usize,
+    pub owner: String,
+    pub owners: Arc<Owners>,
+    pub watch: Watch<Pod>,
+    pub roster: Arc<Roster>,
+    pub metadata: Metadata<Client>,
+    pub templates: CurrentTemplate,
+    pub functions: Arc<Functions>,
+    pub pull_secret: Option<PullSecret>,
+    pub pull_secret_name: String,
+}
+
+impl Launcher for PodLauncher {
+    type Connection = Connection;
+
+    async fn start(&self, function: &str, pod: PodId) -> Result<Connection, Failure> {
+        let deadline = Instant::now() + self.start_timeout;
+        self.roster.begin(pod, function);
+        match timeout_at(deadline, self.bring_up(function, pod, deadline)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let waits_for = self.roster.starting(function);
+                let waits_for = waits_for.as_deref().unwrap_or("its start");
+                let seconds = self.start_timeout.as_secs_f32();
+                Err(Failure::passing(format!(
+                    "no pod within {seconds} s (--pod-start-timeout): it waited for {waits_for}"
+                )))
+            }
+        }
+    }
+
+    fn adopted(&self, pod: PodId, connection: &Connection) {
+        self.roster.adopted(&connection.name, pod);
+    }
+
+    async fn delete(&self, pod: PodId) {
+        let Some(name) = self.roster.leave(pod) else {
+            return;
+        };
+        if self.is_ours(&name) {
+            self.remove(&name).await;
+        } else {
+            self.roster.forget(&name);
+        }
+    }
+}
+
+impl PodLauncher {
+    async fn bring_up(
+        &self,
+        function: &str,
+        id: PodId,
+        deadline: Instant,
+    ) -> Result<Connection, Failure> {
+        let reference: Reference = function
+            .parse()
+            .map_err(|error| Failure::lasting(format!("invalid image reference: {error}")))?;
+        let image = self.metadata.get(&reference, deadline).await;
+        let image = image.map_err(|error| unknown_image(&error))?;
+        let name = pod_name(function, &image.digest.to_string(), &unique());
+        self.roster.name(id, &name);
+        self.create(function, &reference, &image, &name, id, deadline)
+            .await?;
+        self.roster.waits_for(id, "its containers".into());
+        let tell = |what| self.roster.waits_for(id, what);
+        if let Err(reason) = self.watch.addressed(&name, tell).await {
+            return Err(self.failure(&name, reason).await);
+        }
+        self.roster
+            .waits_for(id, "the wrapper server's answer".into());
+        let address = self.address(&name);
+        // Cancel-safe: whichever is first, the other is of no use any more.
+        let channel = tokio::select! {
+            channel = connect(&address) => channel,
+            reason = self.watch.lost(&name) => return Err(self.failure(&name, reason).await),
+        };
+        let channel = channel.map_err(|error| Failure::passing(error.to_string()))?;
+        let last_use = self.roster.ready(id);
+        // From here on losses are reported to the pool; one before that is ours.
+        if let Some(reason) = self.watch.loss(&name) {
+            return Err(self.failure(&name, reason).await);
+        }
+        Ok(Connection {
+            name,
+            channel,
+            last_use,
+        })
+    }
+
+    /// Whether nobody else has taken the pod over. That happens to a runner that
+    /// was cut off from the cluster for so long that it was taken for dead.
+    pub fn is_ours(&self, name: &str) -> bool {
+        let pod = self.watch.get(name);
+        let owner = pod.as_ref().and_then(|pod| owner(&pod.metadata));
+        owner.is_none_or(|owner| owner == self.owner)
+    }
+
+    /// Connects to a pod that is there already.
+    pub async fn reach(&self, name: &str) -> Result<tonic::transport::Channel, String> {
+        let address = self.address(name);
+        // Cancel-safe: whichever is first, the other is of no use any more.
+        tokio::select! {
+            channel = connect(&address) => channel.map_err(|error| error.to_string()),
+            reason = self.watch.lost(name) => Err(reason),
+        }
+    }
+
+    fn address(&self, name: &str) -> String {
+        let Self {
+            namespace,
+            cluster_domain,
+            ..
+        } = self;
+        format!("{name}.{namespace}.svc.{cluster_domain}:{WRAPPER_PORT}")
+    }
+}
+
+/// Tells pods of the same image apart: five letters and digits by chance.
+pub(super) fn unique() -> String {
+    const DIGITS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut number = RandomState::new().hash_one(std::time::SystemTime::now());
+    let mut text = String::new();
+    for _ in 0..5 {
+        let digit = number % DIGITS.len() as u64;
+        text.push(char::from(DIGITS[usize::try_from(digit).unwrap_or(0)]));
+        number /= DIGITS.len() as u64;
+    }
+    text
+}

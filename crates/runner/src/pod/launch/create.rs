@@ -1,0 +1,181 @@
+//! The objects of a function: its pod and the service in front of it.
+
+use std::{sync::Once, time::Duration};
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    ResourceExt as _,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use registry::{Image, Reference};
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+use super::{PodLauncher, explain::in_full};
+use crate::{
+    pod::{
+        api::{self, ApiError},
+        blueprint::{self, Blueprint},
+        unix_now,
+    },
+    pool::{Failure, PodId},
+};
+
+/// Functions of this registry are public, and pulled without the secret.
+const DEFAULT_REGISTRY: &str = "gcr.io/kpt-fn/";
+
+/// How long a deletion is tried. What is left then, the next sweep collects.
+const DELETION: Duration = Duration::from_secs(30);
+
+impl PodLauncher {
+    /// Creates service and pod at once: neither needs the other to be there.
+    pub(super) async fn create(
+        &self,
+        function: &str,
+        reference: &Reference,
+        image: &Image,
+        name: &str,
+        id: PodId,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
+        self.roster.waits_for(id, "the runner's lease".into());
+        self.owners.begun().await;
+        self.roster.waits_for(id, "its template".into());
+        let templates = self.templates.get(deadline).await;
+        let templates = templates.map_err(Failure::lasting)?;
+        let pull_secret = match &self.pull_secret {
+            Some(secret) if !function.starts_with(DEFAULT_REGISTRY) => {
+                self.roster.waits_for(id, "the pull secret".into());
+                let kept = secret.keep(deadline).await;
+                kept.map_err(|error| Failure::passing(in_full(&error)))?;
+                Some(self.pull_secret_name.as_str())
+            }
+            _ => None,
+        };
+        let digest = image.digest.to_string();
+        let resources = self.functions.resources(function);
+        let ttl = self.functions.settings(function).ttl;
+        let blueprint = Blueprint {
+            name,
+            namespace: &self.namespace,
+            image: function,
+            digest: &digest,
+            pinned: &pinned(reference, &digest),
+            entrypoint: &image.command,
+            max_message_size: self.max_message_size,
+            pull_secret,
+            owner: &self.owner,
+            reclaim_after: unix_now() + ttl.as_secs(),
+            resources: resources.as_ref(),
+        };
+        let service = blueprint::service(&templates, &blueprint);
+        let pod = blueprint::pod(&templates, &blueprint);
+        self.roster.waits_for(id, "the API server".into());
+        let tell = |error: &ApiError| {
+            let what = format!("the API server, which fails: {}", error.message);
+            self.roster.waits_for(id, what);
+        };
+        let parameters = PostParams::default();
+        let (service, pod) = futures::join!(
+            api::persist(|| self.services.create(&parameters, &service), tell),
+            api::persist(|| self.pods.create(&parameters, &pod), tell),
+        );
+        let refused = |kind: &str, error: ApiError| {
+            let message = error.message;
+            Failure::lasting(format!(
+                "the cluster refuses the function's {kind}: {message}"
+            ))
+        };
+        // An answer may have been lost: what is there under this name is ours.
+        let is_there = |error: &ApiError| error.code == Some(409);
+        match service {
+            Err(error) if !is_there(&error) => return Err(refused("service", error)),
+            _ => {}
+        }
+        match pod {
+            Ok(pod) => self.give_service_its_owner(&pod).await,
+            Err(error) if is_there(&error) => {}
+            Err(error) => return Err(refused("pod", error)),
+        }
+        Ok(())
+    }
+
+    /// The service goes with its pod then, also if nobody is there to delete it.
+    async fn give_service_its_owner(&self, pod: &Pod) {
+        static DENIED: Once = Once::new();
+        let name = pod.name_any();
+        let owner = json!({ "apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod.uid() });
+        let patch = json!({ "metadata": { "ownerReferences": [owner] } });
+        let patch = Patch::Merge(&patch);
+        let parameters = PatchParams::default();
+        let patched = api::once(self.services.patch(&name, &parameters, &patch)).await;
+        match patched {
+            Err(error) if error.is_denied() => DENIED.call_once(|| {
+                tracing::warn!(
+                    "services cannot be patched, so those of pods that somebody else deletes go \
+                     with the next scan; to change that, allow \"patch\" of services"
+                );
+            }),
+            Err(error) => {
+                tracing::debug!(name, "cannot give a service its owner: {}", error.message);
+            }
+            Ok(_) => {}
+        }
+    }
+
+    /// Removes a pod and its service.
+    pub async fn remove(&self, name: &str) {
+        let parameters = DeleteParams::default();
+        let quiet = |_: &ApiError| {};
+        let deletion = async {
+            futures::join!(
+                api::persist(|| self.pods.delete(name, &parameters), quiet),
+                api::persist(|| self.services.delete(name, &parameters), quiet),
+            )
+        };
+        let Ok((pod, service)) = timeout(DELETION, deletion).await else {
+            tracing::warn!(
+                name,
+                "a pod was not deleted in time; the next scan tries again"
+            );
+            return;
+        };
+        let outcomes = [("pod", pod.err()), ("service", service.err())];
+        for (kind, error) in outcomes {
+            if let Some(error) = error.filter(|error| error.code != Some(404)) {
+                tracing::warn!(name, "cannot delete a {kind}: {}", error.message);
+            }
+        }
+    }
+}
+
+/// The image by its digest: what the node pulls is what was looked at.
+fn pinned(reference: &Reference, digest: &str) -> String {
+    let text = reference.to_string();
+    let name = text.split('@').next().unwrap_or(&text);
+    let name = match (name.rsplit_once(':'), reference.tag()) {
+        (Some((name, _)), Some(_)) => name,
+        _ => name,
+    };
+    format!("{name}@{digest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_are_pinned_to_the_digest_that_was_resolved() {
+        for (image, name) in [
+            ("ghcr.io/a/fn:v1", "ghcr.io/a/fn@sha256:1"),
+            ("registry.local:5000/fn", "registry.local:5000/fn@sha256:1"),
+            (
+                "registry.local:5000/fn:V1",
+                "registry.local:5000/fn@sha256:1",
+            ),
+            ("fn", "docker.io/library/fn@sha256:1"),
+        ] {
+            assert_eq!(pinned(&image.parse().unwrap(), "sha256:1"), name);
+        }
+    }
+}

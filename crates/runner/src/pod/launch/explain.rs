@@ -1,0 +1,89 @@
+//! Why a pod did not come up, in words for its callers.
+
+use std::{error::Error, sync::Once, time::Duration};
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::{ResourceExt as _, api::LogParams};
+use registry::MetadataError;
+use tokio::time::timeout;
+
+use super::PodLauncher;
+use crate::{
+    pod::{
+        api,
+        progress::{Progress, last_words, progress},
+    },
+    pool::Failure,
+};
+
+/// How long a container's last words may take: the caller waits for the reason.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_LINES: i64 = 10;
+
+impl PodLauncher {
+    /// Why a pod failed, with the last lines of the container at fault.
+    pub(super) async fn failure(&self, name: &str, reason: String) -> Failure {
+        let log = match self.watch.get(name) {
+            Some(pod) => self.last_words(&pod).await.unwrap_or_default(),
+            None => String::new(),
+        };
+        // What has failed by itself would do so again; what somebody has deleted
+        // or the node has evicted would not.
+        let is_lasting = self.watch.get(name).is_some_and(|pod| {
+            let status = pod.status.as_ref();
+            let is_evicted = status.is_some_and(|status| status.reason.is_some());
+            matches!(progress(&pod), Progress::Failed(_)) && !is_evicted
+        });
+        Failure {
+            reason: reason.into(),
+            log: log.into(),
+            is_lasting,
+        }
+    }
+
+    async fn last_words(&self, pod: &Pod) -> Option<String> {
+        static DENIED: Once = Once::new();
+        let (container, previous) = last_words(pod)?;
+        let parameters = LogParams {
+            container: Some(container.to_owned()),
+            previous,
+            tail_lines: Some(LAST_LINES),
+            ..LogParams::default()
+        };
+        let name = pod.name_any();
+        let logs = api::once(self.pods.logs(&name, &parameters));
+        match timeout(LAST_WORDS, logs).await.ok()? {
+            Ok(log) => Some(log.trim_end().to_owned()),
+            Err(error) => {
+                if error.is_denied() {
+                    DENIED.call_once(|| {
+                        tracing::warn!(
+                            "logs of pods cannot be read, so callers do not hear a failed pod's \
+                             last words; to change that, allow \"get\" of pods/log"
+                        );
+                    });
+                }
+                None
+            }
+        }
+    }
+}
+
+pub(super) fn unknown_image(error: &MetadataError) -> Failure {
+    let reason = in_full(error);
+    match error {
+        MetadataError::Fetch(fetch) if fetch.is_definite() => Failure::lasting(reason),
+        _ => Failure::passing(reason),
+    }
+}
+
+/// An error with its causes.
+pub(super) fn in_full(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,116 @@
+//! What function pods and their services look like: the inline template, or the
+//! one of a ConfigMap, with a function filled in.
+//!
+//! The contract of a pod template: a container named `function` whose command
+//! starts the wrapper server. Its image is replaced, and the wrapper's flags and
+//! the function's entrypoint are appended to its arguments. Everything else is
+//! the template's author's.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use registry::Digest;
+use serde::de::DeserializeOwned;
+
+/// The container that becomes the function.
+pub const FUNCTION_CONTAINER: &str = "function";
+
+const POD_KEY: &str = "template";
+const SERVICE_KEY: &str = "serviceTemplate";
+
+/// A pair of templates that keeps the contract.
+#[derive(Debug, Clone)]
+pub struct Templates {
+    pub pod: Pod,
+    pub service: Service,
+    /// Changes with their content: pods of another version are replaced.
+    pub version: String,
+}
+
+/// What is wrong with a template.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("pod template ConfigMap {config_map:?}, key {key:?}: {reason}")]
+pub struct TemplateError {
+    config_map: String,
+    key: &'static str,
+    reason: String,
+}
+
+impl Templates {
+    /// The templates that come with the runner.
+    ///
+    /// # Panics
+    /// If they break their own contract, which a test shows.
+    pub fn inline(wrapper_image: &str) -> Self {
+        let quoted = serde_json::Value::from(wrapper_image).to_string();
+        let pod = include_str!("template/pod.yaml").replace("WRAPPER_SERVER_IMAGE", &quoted);
+        match Self::read("inline", &pod, include_str!("template/service.yaml")) {
+            Ok(templates) => templates,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Those of a ConfigMap.
+    pub fn from_config_map(config_map: &ConfigMap) -> Result<Self, TemplateError> {
+        let name = config_map.metadata.name.as_deref().unwrap_or_default();
+        let value = |key: &'static str| {
+            let data = config_map.data.as_ref().and_then(|data| data.get(key));
+            data.ok_or_else(|| complaint(name, key, "the ConfigMap has no such key"))
+        };
+        Self::read(name, value(POD_KEY)?, value(SERVICE_KEY)?)
+    }
+
+    fn read(name: &str, pod_text: &str, service_text: &str) -> Result<Self, TemplateError> {
+        let pod: Pod = parse(name, POD_KEY, pod_text)?;
+        check(&pod).map_err(|reason| complaint(name, POD_KEY, &reason))?;
+        let service: Service = parse(name, SERVICE_KEY, service_text)?;
+        if service.spec.is_none() {
+            return Err(complaint(name, SERVICE_KEY, "the Service has no spec"));
+        }
+        let digest = Digest::of(format!("{pod_text}\0{service_text}").as_bytes()).to_string();
+        let version = digest
+            .trim_start_matches("sha256:")
+            .chars()
+            .take(16)
+            .collect();
+        Ok(Self {
+            pod,
+            service,
+            version,
+        })
+    }
+}
+
+fn complaint(config_map: &str, key: &'static str, reason: &str) -> TemplateError {
+    TemplateError {
+        config_map: config_map.to_owned(),
+        key,
+        reason: reason.to_owned(),
+    }
+}
+
+fn parse<T: DeserializeOwned>(
+    name: &str,
+    key: &'static str,
+    text: &str,
+) -> Result<T, TemplateError> {
+    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| complaint(name, key, &error.to_string()))
+}
+
+fn check(pod: &Pod) -> Result<(), String> {
+    let spec = pod.spec.as_ref().ok_or("the Pod has no spec")?;
+    let container = spec
+        .containers
+        .iter()
+        .find(|container| container.name == FUNCTION_CONTAINER)
+        .ok_or_else(|| format!("no container is named {FUNCTION_CONTAINER:?}"))?;
+    if container.command.as_ref().is_none_or(Vec::is_empty) {
+        return Err(format!(
+            "the container {FUNCTION_CONTAINER:?} has no command; it has to start the wrapper server"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

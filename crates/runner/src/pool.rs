@@ -1,0 +1,29 @@
+//! The pod pool: which call runs in which pod, and when pods come and go.
+//!
+//! ```text
+//!  callers ──acquire──► handle ──events──► worker ──► plan (pure: state + event → actions)
+//!     ▲                                     │  ▲
+//!     └──── Lease (freed when dropped) ─────┤  └── outcomes: ready, failed, gone
+//!                                           └────► Launcher: start and delete pods
+//! ```
+//! The plan decides, the worker carries out, the launcher acts on the cluster. The rules, each
+//! an invariant that property tests hold the plan to:
+//!
+//! 1. Every caller is answered exactly once: a lease, an error, or its own cancellation.
+//! 2. A caller that gives up frees its place; a dropped lease frees its slot.
+//! 3. Events name their pod by identity; one pod's failure never touches another's callers.
+//! 4. Never more than the allowed pods per function, those starting included, those on their
+//!    way out not.
+//! 5. A pod with work is never deleted for age; a pod without work is deleted once.
+//! 6. The load over all pods is the callers in flight; at rest it is zero.
+//! 7. Unknown pods, late events and repeated events change nothing.
+
+mod handle;
+mod plan;
+mod state;
+mod worker;
+
+pub use handle::{AcquireError, Lease, Pool};
+pub use plan::{Action, Event, Refusal};
+pub use state::{CallerId, Failure, Phase, PodId, Settings, State};
+pub use worker::{Launcher, Worker};

@@ -1,0 +1,179 @@
+//! How callers get a pod: they ask, wait as long as they like, and give it back
+//! by dropping it. Places and slots are counted by ownership, never by hand.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{
+    plan::{Event, Refusal},
+    state::{CallerId, Failure, PodId, Settings},
+};
+
+/// What the worker hears.
+pub(super) enum Message<C> {
+    /// A request, and where its answer goes.
+    Acquire {
+        caller: CallerId,
+        event: Event,
+        answer: oneshot::Sender<Result<Lease<C>, Refusal>>,
+    },
+    /// Anything else that happened.
+    Happened(Event),
+    /// A pod of an earlier runner, with a connection to it.
+    Adopt {
+        function: String,
+        settings: Settings,
+        connection: C,
+    },
+}
+
+/// The pool as callers and watchers see it. Cheap to clone.
+#[derive(Debug)]
+pub struct Pool<C> {
+    messages: mpsc::UnboundedSender<Message<C>>,
+    began: Instant,
+    last_caller: Arc<AtomicU64>,
+}
+
+impl<C> Clone for Pool<C> {
+    fn clone(&self) -> Self {
+        Self {
+            messages: self.messages.clone(),
+            began: self.began,
+            last_caller: Arc::clone(&self.last_caller),
+        }
+    }
+}
+
+/// Why there is no pod for a caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AcquireError {
+    Refused(Refusal),
+    /// The pool is shutting down.
+    Closed,
+}
+
+/// A pod that may be used until this is dropped.
+#[derive(Debug)]
+pub struct Lease<C> {
+    pub connection: C,
+    pub pod: PodId,
+    pub(super) _slot: Slot<C>,
+}
+
+/// A caller's slot in a pod; dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct Slot<C> {
+    pub(super) pool: Pool<C>,
+    pub(super) caller: CallerId,
+    pub(super) pod: PodId,
+}
+
+impl<C> Drop for Slot<C> {
+    fn drop(&mut self) {
+        let (caller, pod, now) = (self.caller, self.pod, self.pool.now());
+        self.pool.tell(Event::Released { caller, pod, now });
+    }
+}
+
+/// A caller's place in the waitlist; dropping it gives it up. After the answer
+/// that says nothing new.
+struct Place<'a, C> {
+    pool: &'a Pool<C>,
+    caller: CallerId,
+}
+
+impl<C> Drop for Place<'_, C> {
+    fn drop(&mut self) {
+        self.pool.tell(Event::GaveUp {
+            caller: self.caller,
+        });
+    }
+}
+
+impl<C> Pool<C> {
+    pub(super) fn new(messages: mpsc::UnboundedSender<Message<C>>) -> Self {
+        Self {
+            messages,
+            began: Instant::now(),
+            last_caller: Arc::default(),
+        }
+    }
+
+    /// Waits for a pod of `function`. Dropping the future gives the place up.
+    pub async fn acquire(
+        &self,
+        function: &str,
+        settings: Settings,
+    ) -> Result<Lease<C>, AcquireError> {
+        let caller = CallerId(self.last_caller.fetch_add(1, Ordering::Relaxed));
+        let (answer, answered) = oneshot::channel();
+        let (function, now) = (function.to_owned(), self.now());
+        let event = Event::Request {
+            caller,
+            function,
+            settings,
+            now,
+        };
+        let _place = Place { pool: self, caller };
+        let asked = self.messages.send(Message::Acquire {
+            caller,
+            event,
+            answer,
+        });
+        asked.map_err(|_| AcquireError::Closed)?;
+        match answered.await {
+            Ok(answer) => answer.map_err(AcquireError::Refused),
+            Err(_) => Err(AcquireError::Closed),
+        }
+    }
+
+    /// Has a pod of `function` started, if there is none.
+    pub fn warm(&self, function: &str, settings: Settings) {
+        let function = function.to_owned();
+        self.tell(Event::Warm {
+            function,
+            settings,
+            now: self.now(),
+        });
+    }
+
+    /// Takes over a pod that somebody else has started.
+    pub fn adopt(&self, function: &str, settings: Settings, connection: C) {
+        let function = function.to_owned();
+        let _ = self.messages.send(Message::Adopt {
+            function,
+            settings,
+            connection,
+        });
+    }
+
+    /// Reports that a pod is no longer any good.
+    pub fn failed(&self, pod: PodId, failure: Failure) {
+        self.tell(Event::Failed { pod, failure });
+    }
+
+    /// Reports that a pod is to be replaced.
+    pub fn outdated(&self, pod: PodId) {
+        self.tell(Event::Outdated { pod });
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// After the worker's end nobody is interested.
+    pub(super) fn tell(&self, event: Event) {
+        let _ = self.messages.send(Message::Happened(event));
+    }
+}

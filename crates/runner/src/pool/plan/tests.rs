@@ -1,0 +1,465 @@
+use std::collections::{HashMap, HashSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SETTINGS: Settings = Settings {
+    ttl: Duration::from_secs(60),
+    max_waitlist_length: 2,
+    max_pods: 2,
+    max_queued: 8,
+};
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A pool of one function, driven by hand.
+#[derive(Default)]
+struct Pool(State);
+
+impl Pool {
+    fn request(&mut self, caller: u64, settings: Settings) -> Vec<Action> {
+        let function = "fn".to_owned();
+        let caller = CallerId(caller);
+        self.0.decide(Event::Request {
+            caller,
+            function,
+            settings,
+            now: at(0),
+        })
+    }
+
+    fn ready(&mut self, pod: u64) -> Vec<Action> {
+        self.0.decide(Event::Ready {
+            pod: PodId(pod),
+            now: at(0),
+        })
+    }
+
+    fn failed(&mut self, pod: u64) -> Vec<Action> {
+        self.0.decide(Event::Failed {
+            pod: PodId(pod),
+            failure: Failure::lasting("no such image"),
+        })
+    }
+
+    fn released(&mut self, caller: u64, pod: u64, now: u64) -> Vec<Action> {
+        let (caller, pod) = (CallerId(caller), PodId(pod));
+        self.0.decide(Event::Released {
+            caller,
+            pod,
+            now: at(now),
+        })
+    }
+
+    fn outdated(&mut self, pod: u64) -> Vec<Action> {
+        self.0.decide(Event::Outdated { pod: PodId(pod) })
+    }
+
+    fn scan(&mut self, now: u64) -> Vec<Action> {
+        self.0.decide(Event::Scan { now: at(now) })
+    }
+}
+
+fn start(pod: u64) -> Action {
+    Action::Start {
+        pod: PodId(pod),
+        function: "fn".into(),
+    }
+}
+
+fn lease(caller: u64, pod: u64) -> Action {
+    Action::Lease {
+        caller: CallerId(caller),
+        pod: PodId(pod),
+    }
+}
+
+fn delete(pod: u64) -> Action {
+    Action::Delete { pod: PodId(pod) }
+}
+
+fn told(caller: u64) -> Action {
+    let refusal = Refusal::PodFailed(Failure::lasting("no such image"));
+    Action::Refuse {
+        caller: CallerId(caller),
+        refusal,
+    }
+}
+
+#[test]
+fn the_first_caller_starts_a_pod_and_others_wait_for_it() {
+    let mut pool = Pool::default();
+    assert_eq!(pool.request(1, SETTINGS), [start(1)]);
+    assert_eq!(pool.request(2, SETTINGS), []);
+    assert_eq!(pool.ready(1), [lease(1, 1), lease(2, 1)]);
+}
+
+#[test]
+fn a_busy_pod_gets_company_up_to_the_maximum() {
+    let mut pool = Pool::default();
+    assert_eq!(pool.request(1, SETTINGS), [start(1)]);
+    assert_eq!(pool.request(2, SETTINGS), []);
+    assert_eq!(pool.request(3, SETTINGS), [start(2)]);
+    assert_eq!(pool.request(4, SETTINGS), []);
+    assert_eq!(pool.request(5, SETTINGS), [], "two pods are the most");
+    assert_eq!(pool.ready(2), [lease(3, 2), lease(4, 2)]);
+}
+
+#[test]
+fn the_least_loaded_pod_wins_and_equals_take_turns() {
+    let mut pool = Pool::default();
+    for caller in 1..=3 {
+        pool.request(caller, SETTINGS);
+    }
+    pool.ready(1);
+    pool.ready(2);
+    assert_eq!(pool.request(4, SETTINGS), [lease(4, 2)]);
+    pool.released(1, 1, 0);
+    pool.released(2, 1, 0);
+    pool.released(3, 2, 0);
+    pool.released(4, 2, 0);
+    let mut chosen = Vec::new();
+    for caller in 5..=8 {
+        chosen.extend(pool.request(caller, SETTINGS));
+        let pod = if caller % 2 == 1 { 1 } else { 2 };
+        pool.released(caller, pod, 0);
+    }
+    assert_eq!(chosen, [lease(5, 1), lease(6, 2), lease(7, 1), lease(8, 2)]);
+}
+
+#[test]
+fn a_full_queue_refuses_and_says_how_full() {
+    let mut pool = Pool::default();
+    let settings = Settings {
+        max_queued: 2,
+        ..SETTINGS
+    };
+    pool.request(1, settings);
+    pool.request(2, settings);
+    let refusal = Refusal::QueueFull { queued: 2 };
+    assert_eq!(
+        pool.request(3, settings),
+        [Action::Refuse {
+            caller: CallerId(3),
+            refusal
+        }]
+    );
+}
+
+#[test]
+fn a_failed_start_is_told_to_its_waiters_unless_another_pod_takes_them() {
+    let mut pool = Pool::default();
+    pool.request(1, SETTINGS);
+    pool.request(2, SETTINGS);
+    assert_eq!(pool.failed(1), [delete(1), told(1), told(2)]);
+    assert_eq!(pool.failed(1), [], "once");
+
+    pool.request(3, SETTINGS);
+    pool.request(4, SETTINGS);
+    assert_eq!(pool.request(5, SETTINGS), [start(3)]);
+    pool.ready(2);
+    assert_eq!(pool.failed(3), [delete(3), lease(5, 2)]);
+}
+
+#[test]
+fn an_idle_pod_goes_after_its_time_and_use_extends_it() {
+    let mut pool = Pool::default();
+    pool.request(1, SETTINGS);
+    pool.ready(1);
+    assert_eq!(pool.scan(1000), [], "a busy pod is never too old");
+    pool.released(1, 1, 1000);
+    assert_eq!(pool.scan(1059), []);
+    assert_eq!(pool.scan(1060), [delete(1)]);
+    assert_eq!(pool.scan(2000), [], "once");
+}
+
+#[test]
+fn an_outdated_pod_finishes_its_work_and_its_waiters_get_a_new_one() {
+    let mut pool = Pool::default();
+    pool.request(1, SETTINGS);
+    pool.ready(1);
+    assert_eq!(pool.outdated(1), []);
+    assert_eq!(pool.request(2, SETTINGS), [start(2)]);
+    assert_eq!(pool.released(1, 1, 0), [delete(1)]);
+    assert_eq!(pool.outdated(2), [delete(2), start(3)]);
+    assert_eq!(pool.ready(3), [lease(2, 3)]);
+}
+
+#[test]
+fn a_warm_function_has_one_pod_before_anybody_asks() {
+    let mut pool = Pool::default();
+    let warm = || Event::Warm {
+        function: "fn".into(),
+        settings: SETTINGS,
+        now: at(0),
+    };
+    assert_eq!(pool.0.decide(warm()), [start(1)]);
+    assert_eq!(pool.0.decide(warm()), []);
+    assert_eq!(pool.request(1, SETTINGS), []);
+}
+
+#[test]
+fn an_adopted_pod_is_used_and_not_doubled() {
+    let mut pool = Pool::default();
+    let pod = pool.0.next_pod();
+    let adopted = Event::Adopted {
+        function: "fn".into(),
+        settings: SETTINGS,
+        pod,
+        now: at(0),
+    };
+    assert_eq!(pool.0.decide(adopted.clone()), []);
+    assert_eq!(pool.0.decide(adopted), []);
+    assert_eq!(pool.request(1, SETTINGS), [lease(1, 1)]);
+}
+
+/// One step of a generated history. Numbers pick among what there is at the time.
+#[derive(Debug, Clone)]
+enum Step {
+    Request {
+        function: u8,
+    },
+    GiveUp(usize),
+    Release(usize),
+    Ready(usize),
+    Fail(usize),
+    Outdate(usize),
+    Adopt {
+        function: u8,
+    },
+    Warm {
+        function: u8,
+    },
+    Scan {
+        after: u64,
+    },
+    /// Repeats an earlier event about a pod or caller, which by now may be gone.
+    Echo(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..3_u8).prop_map(|function| Step::Request { function }),
+        2 => any::<usize>().prop_map(Step::GiveUp),
+        4 => any::<usize>().prop_map(Step::Release),
+        4 => any::<usize>().prop_map(Step::Ready),
+        2 => any::<usize>().prop_map(Step::Fail),
+        1 => any::<usize>().prop_map(Step::Outdate),
+        1 => (0..3_u8).prop_map(|function| Step::Adopt { function }),
+        1 => (0..3_u8).prop_map(|function| Step::Warm { function }),
+        2 => (0..100_u64).prop_map(|after| Step::Scan { after }),
+        1 => any::<usize>().prop_map(Step::Echo),
+    ];
+    prop::collection::vec(step, 0..120)
+}
+
+/// What an observer knows who sees only events and actions.
+#[derive(Default)]
+struct Observer {
+    state: State,
+    now: u64,
+    callers: u64,
+    waiting: Vec<CallerId>,
+    leased: Vec<(CallerId, PodId)>,
+    /// Pods that exist as far as the cluster is concerned, and their function.
+    pods: HashMap<PodId, String>,
+    open: HashSet<PodId>,
+    starting: Vec<PodId>,
+    lost: HashSet<PodId>,
+    deleted: HashSet<PodId>,
+    history: Vec<Event>,
+}
+
+fn pick<T: Copy>(among: &[T], number: usize) -> Option<T> {
+    among.get(number % among.len().max(1)).copied()
+}
+
+impl Observer {
+    fn step(&mut self, step: &Step) {
+        let now = at(self.now);
+        let name = |function: &u8| format!("fn-{function}");
+        let pods: Vec<PodId> = {
+            let mut pods: Vec<PodId> = self.pods.keys().copied().collect();
+            pods.sort();
+            pods
+        };
+        let event = match step {
+            Step::Request { function } => {
+                self.callers += 1;
+                let caller = CallerId(self.callers);
+                self.waiting.push(caller);
+                Some(Event::Request {
+                    caller,
+                    function: name(function),
+                    settings: SETTINGS,
+                    now,
+                })
+            }
+            Step::GiveUp(number) => pick(&self.waiting, *number).map(|caller| {
+                self.waiting.retain(|waiting| *waiting != caller);
+                Event::GaveUp { caller }
+            }),
+            Step::Release(number) => pick(&self.leased, *number).map(|(caller, pod)| {
+                self.leased.retain(|lease| lease.0 != caller);
+                Event::Released { caller, pod, now }
+            }),
+            Step::Ready(number) => pick(&self.starting, *number).map(|pod| {
+                self.starting.retain(|starting| *starting != pod);
+                Event::Ready { pod, now }
+            }),
+            Step::Fail(number) => pick(&pods, *number).map(|pod| {
+                self.lost.insert(pod);
+                self.open.remove(&pod);
+                self.starting.retain(|starting| *starting != pod);
+                Event::Failed {
+                    pod,
+                    failure: Failure::passing("broken"),
+                }
+            }),
+            Step::Outdate(number) => pick(&pods, *number).map(|pod| {
+                self.open.remove(&pod);
+                self.starting.retain(|starting| *starting != pod);
+                Event::Outdated { pod }
+            }),
+            Step::Adopt { function } => {
+                let count = |name: &str| {
+                    self.open
+                        .iter()
+                        .filter(|pod| self.pods[*pod] == name)
+                        .count()
+                };
+                // What the cluster has is not limited by us; here it is, to count simply.
+                (count(&name(function)) < SETTINGS.max_pods).then(|| {
+                    let pod = self.state.next_pod();
+                    self.pods.insert(pod, name(function));
+                    self.open.insert(pod);
+                    Event::Adopted {
+                        function: name(function),
+                        settings: SETTINGS,
+                        pod,
+                        now,
+                    }
+                })
+            }
+            Step::Warm { function } => Some(Event::Warm {
+                function: name(function),
+                settings: SETTINGS,
+                now,
+            }),
+            Step::Scan { after } => {
+                self.now += after;
+                Some(Event::Scan { now: at(self.now) })
+            }
+            Step::Echo(number) => {
+                let old = self
+                    .history
+                    .get(number % self.history.len().max(1))
+                    .cloned();
+                old.filter(|event| self.is_stale(event))
+            }
+        };
+        let Some(event) = event else { return };
+        self.history.push(event.clone());
+        for action in self.state.decide(event) {
+            self.see(&action);
+        }
+        self.check();
+    }
+
+    /// Whether repeating the event says nothing new.
+    fn is_stale(&self, event: &Event) -> bool {
+        match event {
+            Event::GaveUp { .. } => true,
+            Event::Released { caller, .. } => !self.leased.iter().any(|lease| lease.0 == *caller),
+            Event::Ready { pod, .. } | Event::Failed { pod, .. } | Event::Outdated { pod } => {
+                !self.open.contains(pod)
+            }
+            _ => false,
+        }
+    }
+
+    fn see(&mut self, action: &Action) {
+        match action {
+            Action::Lease { caller, pod } => {
+                assert!(
+                    self.waiting.contains(caller),
+                    "{caller:?} was answered before"
+                );
+                self.waiting.retain(|waiting| waiting != caller);
+                assert!(self.open.contains(pod), "{pod:?} takes no callers");
+                assert!(!self.starting.contains(pod), "{pod:?} is not ready");
+                self.leased.push((*caller, *pod));
+            }
+            Action::Refuse { caller, .. } => {
+                assert!(
+                    self.waiting.contains(caller),
+                    "{caller:?} was answered before"
+                );
+                self.waiting.retain(|waiting| waiting != caller);
+            }
+            Action::Start { pod, function } => {
+                assert!(
+                    self.pods.insert(*pod, function.clone()).is_none(),
+                    "{pod:?} again"
+                );
+                self.open.insert(*pod);
+                self.starting.push(*pod);
+            }
+            Action::Delete { pod } => {
+                assert!(self.deleted.insert(*pod), "{pod:?} was deleted before");
+                assert!(self.pods.remove(pod).is_some(), "{pod:?} is not known");
+                self.open.remove(pod);
+                let has_work = self.leased.iter().any(|lease| lease.1 == *pod);
+                assert!(!has_work || self.lost.contains(pod), "{pod:?} has work");
+            }
+        }
+    }
+
+    fn check(&self) {
+        assert_eq!(
+            self.state.in_flight(),
+            self.waiting.len() + self.leased.len()
+        );
+        let mut open: HashMap<&str, usize> = HashMap::new();
+        for pod in &self.open {
+            *open.entry(&self.pods[pod]).or_default() += 1;
+        }
+        assert!(
+            open.values().all(|count| *count <= SETTINGS.max_pods),
+            "{open:?}"
+        );
+    }
+
+    /// Lets everything come to rest.
+    fn settle(&mut self) {
+        while !self.waiting.is_empty() {
+            self.step(&Step::GiveUp(0));
+        }
+        while !self.leased.is_empty() {
+            self.step(&Step::Release(0));
+        }
+        while !self.starting.is_empty() {
+            self.step(&Step::Ready(0));
+        }
+        self.step(&Step::Scan { after: 1000 });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn the_invariants_hold_in_any_history(steps in steps()) {
+        let mut observer = Observer::default();
+        for step in &steps {
+            observer.step(step);
+        }
+        observer.settle();
+        prop_assert_eq!(observer.state.in_flight(), 0);
+        prop_assert!(observer.state.overview().is_empty(), "{:?}", observer.state.overview());
+        prop_assert!(observer.pods.is_empty(), "left in the cluster: {:?}", observer.pods);
+    }
+}

@@ -1,0 +1,127 @@
+//! What the pool knows. Plain data: only `plan` changes it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+/// A call that wants a pod, or has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallerId(pub u64);
+
+/// A pod of ours, from the decision to start it until it is deleted. Never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodId(pub u64);
+
+/// What holds for one function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Idle time after which a pod is deleted.
+    pub ttl: Duration,
+    /// Load per pod from which on another pod is started.
+    pub max_waitlist_length: usize,
+    pub max_pods: usize,
+    /// Callers waiting or running from which on more are refused.
+    pub max_queued: usize,
+}
+
+/// Why a pod did not come up, or is no longer any good. Cheap to clone: all who
+/// waited for it hear the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// In words for the callers.
+    pub reason: Arc<str>,
+    /// The last lines that its container has written, if any.
+    pub log: Arc<str>,
+    /// Whether it stays so until somebody changes something.
+    pub is_lasting: bool,
+}
+
+impl Failure {
+    /// It stays so until somebody changes something.
+    pub fn lasting(reason: impl Into<Arc<str>>) -> Self {
+        Self {
+            is_lasting: true,
+            ..Self::passing(reason)
+        }
+    }
+
+    /// The next attempt may succeed.
+    pub fn passing(reason: impl Into<Arc<str>>) -> Self {
+        Self {
+            reason: reason.into(),
+            log: "".into(),
+            is_lasting: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Decided on, not usable yet. Its callers wait.
+    Starting,
+    /// Usable. Its callers run.
+    Ready,
+    /// Takes no more callers; deleted when the last one is done.
+    Draining,
+    /// Gone from the cluster or given up; forgotten when the last caller is done.
+    Lost,
+}
+
+#[derive(Debug)]
+pub(super) struct Pod {
+    pub(super) phase: Phase,
+    pub(super) waiting: VecDeque<CallerId>,
+    pub(super) running: BTreeSet<CallerId>,
+    /// When it was last given to or back by a caller, since the pool began.
+    pub(super) used_at: Duration,
+    /// When it was last chosen, to take turns among equals.
+    pub(super) turn: u64,
+}
+
+impl Pod {
+    pub(super) fn load(&self) -> usize {
+        self.waiting.len() + self.running.len()
+    }
+
+    /// Whether it may be given callers.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Starting | Phase::Ready)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) settings: Settings,
+    pub(super) pods: BTreeMap<PodId, Pod>,
+}
+
+/// All functions with their pods and callers.
+#[derive(Debug, Default)]
+pub struct State {
+    pub(super) functions: BTreeMap<String, Function>,
+    pub(super) last_pod: u64,
+    pub(super) last_turn: u64,
+}
+
+impl State {
+    /// Callers waiting or running, of all functions.
+    pub fn in_flight(&self) -> usize {
+        self.pods().map(|(_, pod)| pod.load()).sum()
+    }
+
+    /// The pods that are known, with their phase and load.
+    pub fn overview(&self) -> Vec<(PodId, Phase, usize)> {
+        self.pods()
+            .map(|(id, pod)| (id, pod.phase, pod.load()))
+            .collect()
+    }
+
+    fn pods(&self) -> impl Iterator<Item = (PodId, &Pod)> {
+        self.functions
+            .values()
+            .flat_map(|function| &function.pods)
+            .map(|(id, pod)| (*id, pod))
+    }
+}

@@ -1,0 +1,237 @@
+//! Carries out what the plan decides: one loop, no I/O of its own. Starting and
+//! deleting pods are tasks that it owns; their outcome comes back as an event.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::{self, JoinError, JoinSet},
+    time::{MissedTickBehavior, interval, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    handle::{Lease, Message, Pool, Slot},
+    plan::{Action, Event, Refusal},
+    state::{CallerId, Failure, PodId, State},
+};
+
+/// How long deletions under way may take at the end.
+const DELETIONS_END_WITHIN: Duration = Duration::from_secs(5);
+
+/// Acts on the cluster. Both futures end within a bounded time of their own.
+pub trait Launcher: Send + Sync + 'static {
+    /// What a caller needs to use a pod.
+    type Connection: Clone + Send + Sync + 'static;
+
+    /// Brings up a pod of `function` and connects to it, or says why not, in
+    /// words for the callers.
+    fn start(
+        &self,
+        function: &str,
+        pod: PodId,
+    ) -> impl Future<Output = Result<Self::Connection, Failure>> + Send;
+
+    /// From now on a pod that was connected to elsewhere is known by this number.
+    fn adopted(&self, pod: PodId, connection: &Self::Connection);
+
+    /// Removes what there is of a pod and its service. Never at the same time as
+    /// `start` of the same pod.
+    fn delete(&self, pod: PodId) -> impl Future<Output = ()> + Send;
+}
+
+/// Where a caller's answer goes.
+type Answer<C> = oneshot::Sender<Result<Lease<C>, Refusal>>;
+
+/// The pool's worker.
+#[expect(
+    missing_debug_implementations,
+    reason = "holds callers' channels and a launcher"
+)]
+pub struct Worker<L: Launcher> {
+    launcher: Arc<L>,
+    pool: Pool<L::Connection>,
+    messages: mpsc::UnboundedReceiver<Message<L::Connection>>,
+    scan_interval: Duration,
+    state: State,
+    /// Callers that wait for an answer.
+    answers: HashMap<CallerId, Answer<L::Connection>>,
+    connections: HashMap<PodId, L::Connection>,
+    tasks: JoinSet<Result<L::Connection, Failure>>,
+    starting: HashMap<task::Id, PodId>,
+    /// Pods that are to be deleted as soon as their start has ended, one way or
+    /// the other: what is half made cannot be removed for certain.
+    doomed: HashSet<PodId>,
+}
+
+impl<L: Launcher> Worker<L> {
+    /// The worker, and the pool that it serves.
+    pub fn new(launcher: Arc<L>, scan_interval: Duration) -> (Self, Pool<L::Connection>) {
+        let (sender, messages) = mpsc::unbounded_channel();
+        let pool = Pool::new(sender);
+        let worker = Self {
+            launcher,
+            pool: pool.clone(),
+            messages,
+            scan_interval,
+            state: State::default(),
+            answers: HashMap::new(),
+            connections: HashMap::new(),
+            tasks: JoinSet::new(),
+            starting: HashMap::new(),
+            doomed: HashSet::new(),
+        };
+        (worker, pool)
+    }
+
+    /// Serves the pool until told to stop. Then whoever waits hears that it is
+    /// closed, and deletions under way are finished; pods stay, for the next
+    /// runner to adopt.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut scans = interval(self.scan_interval);
+        scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            // Cancel-safe: none of these loses anything when another one is first.
+            tokio::select! {
+                () = stop.cancelled() => break,
+                Some(message) = self.messages.recv() => self.hear(message),
+                Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
+                _ = scans.tick() => self.decide(Event::Scan { now: self.pool.now() }),
+            }
+        }
+        self.answers.clear();
+        let finish = async { while self.tasks.join_next().await.is_some() {} };
+        let _ = timeout(DELETIONS_END_WITHIN, finish).await;
+    }
+
+    fn hear(&mut self, message: Message<L::Connection>) {
+        match message {
+            Message::Happened(event) => self.decide(event),
+            Message::Acquire {
+                caller,
+                answer,
+                event,
+            } => {
+                self.answers.insert(caller, answer);
+                self.decide(event);
+            }
+            Message::Adopt {
+                function,
+                settings,
+                connection,
+            } => {
+                let pod = self.state.next_pod();
+                self.launcher.adopted(pod, &connection);
+                self.connections.insert(pod, connection);
+                let now = self.pool.now();
+                self.decide(Event::Adopted {
+                    function,
+                    settings,
+                    pod,
+                    now,
+                });
+            }
+        }
+    }
+
+    fn decide(&mut self, event: Event) {
+        if let Event::GaveUp { caller } = &event {
+            self.answers.remove(caller);
+        }
+        for action in self.state.decide(event) {
+            self.act(action);
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Lease { caller, pod } => {
+                let slot = Slot {
+                    pool: self.pool.clone(),
+                    caller,
+                    pod,
+                };
+                let (Some(answer), Some(connection)) = (
+                    self.answers.remove(&caller),
+                    self.connections.get(&pod).cloned(),
+                ) else {
+                    // The slot is given back as it is dropped.
+                    return;
+                };
+                // A caller that is gone drops the lease, which gives it back.
+                let _ = answer.send(Ok(Lease {
+                    connection,
+                    pod,
+                    _slot: slot,
+                }));
+            }
+            Action::Refuse { caller, refusal } => {
+                if let Some(answer) = self.answers.remove(&caller) {
+                    let _ = answer.send(Err(refusal));
+                }
+            }
+            Action::Start { pod, function } => {
+                let launcher = Arc::clone(&self.launcher);
+                let start = async move { launcher.start(&function, pod).await };
+                let task = self.tasks.spawn(start).id();
+                self.starting.insert(task, pod);
+            }
+            Action::Delete { pod } => {
+                self.connections.remove(&pod);
+                if self.starting.values().any(|starting| *starting == pod) {
+                    self.doomed.insert(pod);
+                } else {
+                    self.delete(pod);
+                }
+            }
+        }
+    }
+
+    fn delete(&mut self, pod: PodId) {
+        let launcher = Arc::clone(&self.launcher);
+        self.tasks.spawn(async move {
+            launcher.delete(pod).await;
+            // What it returns is only looked at for starts.
+            Err(Failure::passing("deleted"))
+        });
+    }
+
+    fn ended(&mut self, ended: Result<(task::Id, Result<L::Connection, Failure>), JoinError>) {
+        let (task, result) = match ended {
+            Ok(ended) => ended,
+            Err(error) => {
+                tracing::error!(%error, "a task of the pod pool failed");
+                (
+                    error.id(),
+                    Err(Failure::passing(
+                        "an internal error; the runner's log says more",
+                    )),
+                )
+            }
+        };
+        let Some(pod) = self.starting.remove(&task) else {
+            return;
+        };
+        if self.doomed.remove(&pod) {
+            self.delete(pod);
+            return;
+        }
+        match result {
+            Ok(connection) => {
+                self.connections.insert(pod, connection);
+                self.decide(Event::Ready {
+                    pod,
+                    now: self.pool.now(),
+                });
+            }
+            Err(failure) => self.decide(Event::Failed { pod, failure }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+use std::sync::Mutex;
+
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use super::*;
+use crate::pool::{AcquireError, Settings};
+
+const SETTINGS: Settings = Settings {
+    ttl: Duration::from_secs(60),
+    max_waitlist_length: 2,
+    max_pods: 1,
+    max_queued: 1000,
+};
+
+/// A cluster that brings up pods in a second, and remembers what it was asked.
+#[derive(Clone, Default)]
+struct Fake(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    started: Vec<PodId>,
+    deleted: Vec<PodId>,
+    adopted: Vec<(PodId, PodId)>,
+}
+
+impl Launcher for Fake {
+    type Connection = PodId;
+
+    async fn start(&self, function: &str, pod: PodId) -> Result<PodId, Failure> {
+        self.0.lock().unwrap().started.push(pod);
+        sleep(Duration::from_secs(1)).await;
+        match function {
+            "broken" => Err(Failure::lasting("no such image")),
+            "panics" => panic!("on purpose"),
+            _ => Ok(pod),
+        }
+    }
+
+    fn adopted(&self, pod: PodId, connection: &PodId) {
+        self.0.lock().unwrap().adopted.push((pod, *connection));
+    }
+
+    async fn delete(&self, pod: PodId) {
+        sleep(Duration::from_secs(1)).await;
+        self.0.lock().unwrap().deleted.push(pod);
+    }
+}
+
+struct Bed {
+    fake: Fake,
+    pool: Pool<PodId>,
+    stop: CancellationToken,
+    worker: JoinHandle<()>,
+}
+
+fn bed() -> Bed {
+    let fake = Fake::default();
+    let (worker, pool) = Worker::new(Arc::new(fake.clone()), Duration::from_secs(10));
+    let stop = CancellationToken::new();
+    let worker = tokio::spawn(worker.run(stop.clone()));
+    Bed {
+        fake,
+        pool,
+        stop,
+        worker,
+    }
+}
+
+impl Bed {
+    fn started(&self) -> usize {
+        self.fake.0.lock().unwrap().started.len()
+    }
+
+    fn deleted(&self) -> usize {
+        self.fake.0.lock().unwrap().deleted.len()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_first_callers_share_one_pod() {
+    let bed = bed();
+    let mut callers = JoinSet::new();
+    for _ in 0..100 {
+        let pool = bed.pool.clone();
+        callers.spawn(async move { pool.acquire("fn", SETTINGS).await.map(|lease| lease.pod) });
+    }
+    for answer in callers.join_all().await {
+        assert_eq!(answer, Ok(PodId(1)));
+    }
+    assert_eq!(bed.started(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_or_panicked_start_is_told_and_its_remains_are_deleted() {
+    let bed = bed();
+    let told = bed.pool.acquire("broken", SETTINGS).await.unwrap_err();
+    assert_eq!(
+        told,
+        AcquireError::Refused(Refusal::PodFailed(Failure::lasting("no such image")))
+    );
+    let told = bed.pool.acquire("panics", SETTINGS).await.unwrap_err();
+    assert!(matches!(told, AcquireError::Refused(Refusal::PodFailed(_))));
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(bed.deleted(), 2);
+    assert!(
+        bed.pool.acquire("fn", SETTINGS).await.is_ok(),
+        "the worker lives"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_pod_is_deleted_and_one_in_use_is_not() {
+    let bed = bed();
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!(bed.deleted(), 0);
+    drop(lease);
+    sleep(Duration::from_secs(59)).await;
+    assert_eq!(bed.deleted(), 0);
+    sleep(Duration::from_secs(12)).await;
+    assert_eq!(bed.deleted(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_gives_up_leaves_the_pod_to_others() {
+    let bed = bed();
+    let impatient = bed.pool.acquire("fn", SETTINGS);
+    assert!(timeout(Duration::from_millis(10), impatient).await.is_err());
+    let begin = Instant::now();
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(1));
+    assert_eq!((lease.pod, bed.started()), (PodId(1), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_outdated_while_it_starts_is_deleted_when_it_has_started() {
+    let bed = bed();
+    let first = tokio::spawn({
+        let pool = bed.pool.clone();
+        async move { pool.acquire("fn", SETTINGS).await.map(|lease| lease.pod) }
+    });
+    sleep(Duration::from_millis(500)).await;
+    bed.pool.outdated(PodId(1));
+    sleep(Duration::from_millis(400)).await;
+    assert_eq!((bed.started(), bed.deleted()), (2, 0));
+    assert_eq!(first.await.unwrap(), Ok(PodId(2)));
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(bed.deleted(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_closes_the_pool_finishes_deletions_and_leaves_pods() {
+    let mut bed = bed();
+    bed.pool.adopt("fn", SETTINGS, PodId(77));
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert_eq!(lease.connection, PodId(77));
+    let adopted = bed.fake.0.lock().unwrap().adopted.clone();
+    assert_eq!(
+        adopted,
+        [(lease.pod, PodId(77))],
+        "the launcher can delete it"
+    );
+    let waiting = tokio::spawn({
+        let pool = bed.pool.clone();
+        async move { pool.acquire("other", SETTINGS).await.map(drop) }
+    });
+    bed.pool.failed(lease.pod, Failure::passing("gone"));
+    sleep(Duration::from_millis(10)).await;
+    bed.stop.cancel();
+    (&mut bed.worker).await.unwrap();
+    assert_eq!(waiting.await.unwrap(), Err(AcquireError::Closed));
+    assert_eq!(bed.deleted(), 1);
+    assert_eq!(
+        bed.pool.acquire("fn", SETTINGS).await.map(drop),
+        Err(AcquireError::Closed)
+    );
+}

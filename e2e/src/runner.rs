@@ -1,0 +1,151 @@
+//! The real runner on the node, with its pods in the test's namespace, and functions for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use acceptance::{LIST, Server, evaluate};
+use anyhow::{Context, Result};
+use cluster::image::{Entry, ImageSpec};
+use cluster::layout::admin_kubeconfig;
+use cluster::registry::Registry;
+use cluster::seed::BUSYBOX;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::api::ListParams;
+use proto::{EvaluateFunctionRequest, EvaluateFunctionResponse};
+use tempfile::TempDir;
+use tonic::transport::Channel;
+use tonic::{Request, Status};
+
+use crate::scope::Scope;
+
+/// How long objects may take to come or go.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The static binary that `make build` makes, which `make e2e` sees to.
+fn wrapper() -> PathBuf {
+    PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../target/release/wrapper-server"
+    ))
+}
+
+/// An image with a shell and the tools that `links` names.
+fn with_shell(links: &[&str]) -> ImageSpec {
+    let mut entries = vec![Entry::program("bin/busybox", BUSYBOX)];
+    for applet in links {
+        let (path, target) = (format!("bin/{applet}"), "busybox".to_owned());
+        entries.push(Entry::Link { path, target });
+    }
+    ImageSpec {
+        entries,
+        env: vec!["PATH=/bin".to_owned()],
+        ..ImageSpec::default()
+    }
+}
+
+/// Publishes the wrapper's image under any name; its reference.
+pub fn publish_wrapper(repository: &str, tag: &str) -> Result<String> {
+    let mut spec = with_shell(&["cp", "sh"]);
+    spec.entries
+        .push(Entry::program("wrapper-server/wrapper-server", wrapper()));
+    Ok(Registry::Open.publish(repository, tag, &spec)?.reference)
+}
+
+/// What a function made of a shell script looks like.
+#[must_use]
+pub fn script(script: &str) -> ImageSpec {
+    ImageSpec {
+        entrypoint: vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()],
+        ..with_shell(&["sh", "cat", "sleep", "tail"])
+    }
+}
+
+/// Publishes a function of the test's own; its reference.
+pub fn publish(scope: &Scope, name: &str, spec: &ImageSpec) -> Result<String> {
+    Ok(Registry::Open
+        .publish(&format!("test/{name}"), scope.namespace(), spec)?
+        .reference)
+}
+
+/// A running runner.
+#[derive(Debug)]
+pub struct Runner {
+    pub server: Server,
+}
+
+impl Runner {
+    /// Starts it with its pods in the scope's namespace, and waits until it is ready.
+    pub fn start(scope: &Scope, args: &[&str]) -> Result<Self> {
+        Self::start_as(scope, "", args)
+    }
+
+    /// The same under a name that it keeps over restarts.
+    pub fn start_as(scope: &Scope, name: &str, args: &[&str]) -> Result<Self> {
+        Self::start_with(scope, name, &admin_kubeconfig(), args)
+    }
+
+    /// The same with the rights of a kubeconfig's user.
+    pub fn start_with(scope: &Scope, name: &str, access: &Path, args: &[&str]) -> Result<Self> {
+        let folder = TempDir::new()?;
+        let mut command = Command::new(acceptance::server::binary("function-runner"));
+        command
+            .args(["--port=0", "--disable-runtimes=exec"])
+            .arg(format!("--pod-namespace={}", scope.namespace()))
+            .args(args)
+            .env("WRAPPER_SERVER_IMAGE", publish_wrapper("wrapper", "e2e")?)
+            .env("KUBECONFIG", access)
+            .env("POD_NAME", name)
+            .env("HOME", folder.path());
+        let server = Server::start(command, folder);
+        server.wait_for_log("the pod runtime is ready");
+        Ok(Self { server })
+    }
+
+    /// Evaluates over a new connection.
+    pub async fn call(&self, image: &str) -> Result<EvaluateFunctionResponse, Status> {
+        call(self.server.connect().await, image, PATIENCE).await
+    }
+}
+
+/// Evaluates the smallest list.
+pub async fn call(
+    channel: Channel,
+    image: &str,
+    timeout: Duration,
+) -> Result<EvaluateFunctionResponse, Status> {
+    let mut request = Request::new(EvaluateFunctionRequest {
+        resource_list: LIST.into(),
+        image: image.to_owned(),
+    });
+    request.set_timeout(timeout);
+    evaluate(channel, request).await
+}
+
+impl Scope {
+    /// The function pods that are there and not on their way out, and the services.
+    pub async fn functions(&self) -> Result<(Vec<Pod>, Vec<Service>)> {
+        let ours = ListParams::default().labels("fn.kpt.dev/image");
+        let pods = self.api::<Pod>().list(&ours).await?.items;
+        let services = self.api::<Service>().list(&ours).await?.items;
+        let stays = |pod: &Pod| pod.metadata.deletion_timestamp.is_none();
+        Ok((pods.into_iter().filter(stays).collect(), services))
+    }
+
+    /// Waits until there are so many function pods and services.
+    pub async fn functions_become(&self, pods: usize, services: usize) -> Result<()> {
+        let begin = std::time::Instant::now();
+        loop {
+            let found = self.functions().await?;
+            let counts = (found.0.len(), found.1.len());
+            if counts == (pods, services) {
+                return Ok(());
+            }
+            if begin.elapsed() > PATIENCE {
+                return Err(anyhow::anyhow!("{counts:?} pods and services"))
+                    .with_context(|| format!("not {pods} and {services}"));
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}

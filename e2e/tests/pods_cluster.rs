@@ -1,0 +1,156 @@
+//! The pod runtime under a real cluster's rules: roles, quotas, moved tags, memory limits, warm-up.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use cluster::layout::admin_kubeconfig;
+use e2e::runner::{Runner, publish, script};
+use e2e::{Scope, scenario};
+use k8s_openapi::api::core::v1::{ResourceQuota, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+use tonic::Code;
+
+/// What Porch's own runner may do in the pod namespace, and nothing more.
+async fn bind_role_of_the_peer(scope: &Scope) -> Result<String> {
+    let account = json!({ "metadata": { "name": "porch-fn-runner" } });
+    scope.create_object::<ServiceAccount>(account).await?;
+    let rules = json!([
+        { "apiGroups": [""], "resources": ["pods"],
+          "verbs": ["create", "delete", "patch", "get", "watch", "list"] },
+        { "apiGroups": [""], "resources": ["services", "endpoints"],
+          "verbs": ["create", "delete", "get", "watch", "list"] },
+        { "apiGroups": [""], "resources": ["secrets"],
+          "verbs": ["create", "delete", "update", "get"] },
+    ]);
+    let role = json!({ "metadata": { "name": "porch-fn-runner" }, "rules": rules });
+    scope.create_object::<Role>(role).await?;
+    let subject = json!({ "kind": "ServiceAccount", "name": "porch-fn-runner",
+                          "namespace": scope.namespace() });
+    let binding = json!({
+        "metadata": { "name": "porch-fn-runner" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
+                     "name": "porch-fn-runner" },
+        "subjects": [subject],
+    });
+    scope.create_object::<RoleBinding>(binding).await?;
+    Ok(format!(
+        "system:serviceaccount:{}:porch-fn-runner",
+        scope.namespace()
+    ))
+}
+
+#[test]
+fn under_the_peers_roles_everything_works_and_the_rest_is_one_warning_each() {
+    scenario(async |scope| {
+        let user = bind_role_of_the_peer(scope).await?;
+        let mut access: Value = serde_json::from_slice(&std::fs::read(admin_kubeconfig())?)
+            .context("the node's kubeconfig is JSON")?;
+        access["users"][0]["user"]["as"] = user.into();
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("kubeconfig");
+        std::fs::write(&file, access.to_string())?;
+        let echo = publish(scope, "echo", &script("exec cat"))?;
+        let other = publish(scope, "other", &script("exec cat"))?;
+        let args = ["--pod-ttl=8s", "--scan-interval=1s"];
+        let runner = Runner::start_with(scope, "", &file, &args)?;
+        runner.call(&echo).await?;
+        runner.call(&other).await?;
+        scope.functions_become(0, 0).await?;
+        let log = runner.server.log();
+        for words in ["leases cannot be used", "services cannot be patched"] {
+            let count = log.matches(words).count();
+            ensure!(count == 1, "{count} times {words:?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn an_exhausted_quota_is_told_in_the_api_servers_words() {
+    scenario(async |scope| {
+        let quota = json!({ "metadata": { "name": "none" }, "spec": { "hard": { "pods": "0" } } });
+        scope.create_object::<ResourceQuota>(quota).await?;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let echo = publish(scope, "echo", &script("exec cat"))?;
+        let runner = Runner::start(scope, &[])?;
+        let begin = Instant::now();
+        let told = runner.call(&echo).await.err().context("no error")?;
+        println!("{told}");
+        ensure!(begin.elapsed() < Duration::from_secs(15), "late");
+        ensure!(told.code() == Code::FailedPrecondition, "{told}");
+        ensure!(told.message().contains("exceeded quota"), "{told}");
+        scope.functions_become(0, 0).await
+    });
+}
+
+#[test]
+fn a_moved_tag_rolls_the_pod_over() {
+    scenario(async |scope| {
+        let image = publish(scope, "moving", &script("echo one >&2; exec cat"))?;
+        let args = ["--image-metadata-ttl=2s", "--scan-interval=1s"];
+        let runner = Runner::start(scope, &args)?;
+        ensure!(runner.call(&image).await?.log == "one\n", "another one");
+        publish(scope, "moving", &script("echo two >&2; exec cat"))?;
+        let begin = Instant::now();
+        loop {
+            let log = runner.call(&image).await?.log;
+            if log == "two\n" {
+                break;
+            }
+            ensure!(
+                begin.elapsed() < Duration::from_secs(30),
+                "still the old one"
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        scope.functions_become(1, 1).await
+    });
+}
+
+#[test]
+fn listed_functions_are_warm_when_the_runner_is_ready_and_keep_their_own_settings() {
+    scenario(async |scope| {
+        let echo = publish(scope, "echo", &script("exec cat"))?;
+        let hungry = script("tail /dev/zero");
+        let hungry = publish(scope, "hungry", &hungry)?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("pod-cache-config.yaml");
+        let text = format!(
+            "- name: {echo}\n- name: {hungry}\n  resources: {{ limits: {{ memory: 48Mi }} }}\n"
+        );
+        std::fs::write(&file, &text)?;
+        let config = format!("--pod-cache-config={}", file.display());
+        let runner = Runner::start(scope, &[&config])?;
+        let (pods, _) = scope.functions().await?;
+        ensure!(pods.len() == 2, "{} pods", pods.len());
+        let begin = Instant::now();
+        runner.call(&echo).await?;
+        ensure!(begin.elapsed() < Duration::from_secs(1), "not warm");
+
+        let told = runner.call(&hungry).await.err().context("no error")?;
+        println!("{told}");
+        ensure!(
+            matches!(told.code(), Code::Internal | Code::Unavailable),
+            "{told}"
+        );
+        let told = runner.call(&hungry).await.err().context("no error")?;
+        ensure!(
+            matches!(told.code(), Code::Internal | Code::Unavailable),
+            "{told}"
+        );
+
+        let late = publish(scope, "late", &script("exec cat"))?;
+        std::fs::write(&file, format!("{text}- name: {late}\n"))?;
+        let begin = Instant::now();
+        loop {
+            let (pods, _) = scope.functions().await?;
+            if pods.iter().any(|pod| pod.name_any().starts_with("late-")) {
+                return Ok(());
+            }
+            ensure!(begin.elapsed() < Duration::from_secs(20), "not warmed up");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
+}
