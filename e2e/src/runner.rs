@@ -44,12 +44,16 @@ fn with_shell(links: &[&str]) -> ImageSpec {
     }
 }
 
-/// Publishes the wrapper's image under any name; its reference.
+/// Publishes the wrapper's image under any name; its reference by digest, so that a node that
+/// outlives a build does not go on with the wrapper of before.
 pub fn publish_wrapper(repository: &str, tag: &str) -> Result<String> {
     let mut spec = with_shell(&["cp", "sh"]);
     spec.entries
         .push(Entry::program("wrapper-server/wrapper-server", wrapper()));
-    Ok(Registry::Open.publish(repository, tag, &spec)?.reference)
+    let published = Registry::Open.publish(repository, tag, &spec)?;
+    let tagged = published.reference.rsplit_once(':');
+    let name = tagged.context("a reference has a tag")?.0;
+    Ok(format!("{name}@{}", published.digest))
 }
 
 /// What a function made of a shell script looks like.
