@@ -8,6 +8,7 @@
 //! means is asked afterwards with [`Flags::get`], and every complaint names the
 //! flag, the value and what is accepted.
 
+pub mod flag;
 mod help;
 pub mod value;
 

@@ -1,30 +1,10 @@
 //! The flags of the server, exactly as Porch's function runner knows them, and
 //! our own. What they mean is decided in `config`.
 
-use goflags::{Flag, Group, Takes};
-
-const fn value(
-    name: &'static str,
-    takes: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Flag {
-    Flag {
-        name,
-        takes: Takes::Value(takes),
-        default,
-        help,
-    }
-}
-
-const fn switch(name: &'static str, default: &'static str, help: &'static str) -> Flag {
-    Flag {
-        name,
-        takes: Takes::Switch,
-        default,
-        help,
-    }
-}
+use goflags::{
+    Flag, Group,
+    flag::{H, HELP, switch, value},
+};
 
 pub(crate) const DEFAULT_IMAGE_PREFIX: Flag = value(
     "default-image-prefix",
@@ -220,10 +200,6 @@ pub(crate) static FLAGS: &[Group] = &[
     REGISTRIES,
     Group {
         title: "Other",
-        flags: &[
-            switch("help", "false", "Show this text."),
-            switch("h", "false", "The same."),
-            switch("version", "false", "Show the version."),
-        ],
+        flags: &[HELP, H, switch("version", "false", "Show the version.")],
     },
 ];

@@ -7,12 +7,48 @@ mod inspect;
 mod show;
 mod yaml;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, process::ExitCode};
 
 pub(crate) use eval::eval;
 pub(crate) use function::function;
-use goflags::Group;
+use goflags::{FlagError, Flags, Group};
 pub(crate) use inspect::inspect;
+
+use crate::USAGE;
+
+/// The frame of a command: help, complaints about the command line and errors,
+/// each with its exit code.
+fn command<T>(
+    name: &str,
+    help: &str,
+    flags: &[Group],
+    parsed: Result<Option<T>, String>,
+    run: impl FnOnce(&T) -> anyhow::Result<ExitCode>,
+) -> ExitCode {
+    match parsed {
+        Ok(None) => {
+            print!("{help}{}", goflags::help(flags));
+            ExitCode::SUCCESS
+        }
+        Ok(Some(wanted)) => run(&wanted).unwrap_or_else(|error| {
+            eprintln!("function-runner {name}: {error:#}");
+            ExitCode::FAILURE
+        }),
+        Err(complaint) => {
+            eprintln!("function-runner {name}: {complaint}");
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn wants_help(flags: &Flags) -> Result<bool, String> {
+    let is_set = |name| {
+        flags
+            .switch(name)
+            .map_err(|error: FlagError| error.to_string())
+    };
+    Ok(is_set("help")? || is_set("h")?)
+}
 
 /// Takes the words that are neither flags nor flags' values; flags may stand
 /// before and behind them.

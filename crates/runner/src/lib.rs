@@ -1,7 +1,8 @@
 //! The function runner. Follow a request: `app` wires the parts, `service`
-//! receives the call, [`chain`] asks one runtime after the other, [`exec`] runs
-//! local executables; [`pod`] is what will run them in pods. `args` and [`config`] turn the command line into one
-//! validated value; `cli` is what people use by hand.
+//! receives the call, [`chain`] asks one runtime after the other: [`exec`] runs
+//! local executables, [`pod`] runs functions in pods, which its [`pool`] hands
+//! out. `args` and [`config`] turn the command line into one validated value;
+//! `cli` is what people use by hand.
 
 mod app;
 mod args;

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
-use goflags::{Flag, FlagError, Group, Takes, value};
+use goflags::{FlagError, Group, flag, value};
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
 use tonic::{Request, Status, transport::Endpoint};
 
@@ -10,47 +10,36 @@ use super::{
     input::{self, FunctionConfig, Source},
     show,
 };
-use crate::USAGE;
 
 static FLAGS: &[Group] = &[Group {
     title: "Flags",
     flags: &[
-        Flag {
-            name: "image",
-            takes: Takes::Value("IMG"),
-            default: "",
-            help: "The function, such as set-labels:v0.2 or example.com/team/function@sha256:…",
-        },
-        Flag {
-            name: "address",
-            takes: Takes::Value("HOST:PORT"),
-            default: "localhost:9445",
-            help: "The function runner to ask.",
-        },
-        Flag {
-            name: "fn-config",
-            takes: Takes::Value("FILE"),
-            default: "",
-            help: "The function's configuration: a file with one resource.",
-        },
-        Flag {
-            name: "timeout",
-            takes: Takes::Value("DURATION"),
-            default: "5m",
-            help: "How long to wait for the answer.",
-        },
-        Flag {
-            name: "help",
-            takes: Takes::Switch,
-            default: "false",
-            help: "Show this text.",
-        },
-        Flag {
-            name: "h",
-            takes: Takes::Switch,
-            default: "false",
-            help: "The same.",
-        },
+        flag::value(
+            "image",
+            "IMG",
+            "",
+            "The function, such as set-labels:v0.2 or example.com/team/function@sha256:…",
+        ),
+        flag::value(
+            "address",
+            "HOST:PORT",
+            "localhost:9445",
+            "The function runner to ask.",
+        ),
+        flag::value(
+            "fn-config",
+            "FILE",
+            "",
+            "The function's configuration: a file with one resource.",
+        ),
+        flag::value(
+            "timeout",
+            "DURATION",
+            "5m",
+            "How long to wait for the answer.",
+        ),
+        flag::HELP,
+        flag::H,
     ],
 }];
 
@@ -90,20 +79,7 @@ struct Call {
 
 /// Runs the command with the words after its name.
 pub(crate) fn eval(words: Vec<OsString>) -> ExitCode {
-    match parse(words) {
-        Ok(None) => {
-            print!("{HELP}{}", goflags::help(FLAGS));
-            ExitCode::SUCCESS
-        }
-        Ok(Some(call)) => run(&call).unwrap_or_else(|error| {
-            eprintln!("function-runner eval: {error:#}");
-            ExitCode::FAILURE
-        }),
-        Err(complaint) => {
-            eprintln!("function-runner eval: {complaint}");
-            ExitCode::from(USAGE)
-        }
-    }
+    super::command("eval", HELP, FLAGS, parse(words), run)
 }
 
 /// `None`: only the help is wanted.
@@ -117,7 +93,7 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Call>, String> {
     let source = take_source(&mut words)?;
     let flags = goflags::parse(FLAGS, words).map_err(|error| error.to_string())?;
     let complain = |error: FlagError| error.to_string();
-    if flags.switch("help").map_err(complain)? || flags.switch("h").map_err(complain)? {
+    if super::wants_help(&flags)? {
         return Ok(None);
     }
     let file = flags.text("fn-config").map_err(complain)?;

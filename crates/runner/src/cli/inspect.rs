@@ -2,14 +2,18 @@
 
 mod shown;
 
-use std::{ffi::OsString, process::ExitCode, time::Duration};
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    process::ExitCode,
+    time::Duration,
+};
 
-use goflags::{Flag, FlagError, Group, Takes, value};
+use goflags::{FlagError, Group, flag, value};
 use registry::{Reference, Timeouts};
 use tokio::time::Instant;
 
 use crate::{
-    USAGE,
     args::{DEFAULT_IMAGE_PREFIX, REGISTRIES},
     config::{LogConfig, RegistryConfig},
     images, logging,
@@ -19,31 +23,16 @@ static FLAGS: &[Group] = &[
     Group {
         title: "Flags",
         flags: &[
-            Flag {
-                name: "o",
-                takes: Takes::Value("FORMAT"),
-                default: "text",
-                help: "text or json.",
-            },
-            Flag {
-                name: "timeout",
-                takes: Takes::Value("DURATION"),
-                default: "30s",
-                help: "How long to wait for the registry.",
-            },
+            flag::value("o", "FORMAT", "text", "text or json."),
+            flag::value(
+                "timeout",
+                "DURATION",
+                "30s",
+                "How long to wait for the registry.",
+            ),
             DEFAULT_IMAGE_PREFIX,
-            Flag {
-                name: "help",
-                takes: Takes::Switch,
-                default: "false",
-                help: "Show this text.",
-            },
-            Flag {
-                name: "h",
-                takes: Takes::Switch,
-                default: "false",
-                help: "The same.",
-            },
+            flag::HELP,
+            flag::H,
         ],
     },
     REGISTRIES,
@@ -83,20 +72,7 @@ struct Inquiry {
 
 /// Runs the command with the words after its name.
 pub(crate) fn inspect(words: Vec<OsString>) -> ExitCode {
-    match parse(words) {
-        Ok(None) => {
-            print!("{HELP}{}", goflags::help(FLAGS));
-            ExitCode::SUCCESS
-        }
-        Ok(Some(inquiry)) => run(&inquiry).unwrap_or_else(|error| {
-            eprintln!("function-runner inspect: {error:#}");
-            ExitCode::FAILURE
-        }),
-        Err(complaint) => {
-            eprintln!("function-runner inspect: {complaint}");
-            ExitCode::from(USAGE)
-        }
-    }
+    super::command("inspect", HELP, FLAGS, parse(words), run)
 }
 
 /// `None`: only the help is wanted.
@@ -104,7 +80,7 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Inquiry>, String> {
     let mut images = super::take_arguments(FLAGS, &mut words)?;
     let flags = goflags::parse(FLAGS, words).map_err(|error| error.to_string())?;
     let complain = |error: FlagError| error.to_string();
-    if flags.switch("help").map_err(complain)? || flags.switch("h").map_err(complain)? {
+    if super::wants_help(&flags)? {
         return Ok(None);
     }
     let image = match images.len() {
@@ -158,11 +134,12 @@ fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
     let (found, report) = runtime.block_on(client.inspect(&inquiry.reference, deadline));
     let found = found.map_err(anyhow::Error::new);
     let shown = shown::Inspection::new(&inquiry.reference, &found, &report);
-    if inquiry.json {
-        println!("{}", serde_json::to_string_pretty(&shown)?);
+    let text = if inquiry.json {
+        serde_json::to_string_pretty(&shown)? + "\n"
     } else {
-        print!("{shown}");
-    }
+        shown.to_string()
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
     found.map(|_| ExitCode::SUCCESS)
 }
 
