@@ -98,4 +98,3 @@ e2e: build-wrapper ## Test on a real Kubernetes node (needs root, Go and Debian'
 	$(CLUSTER) up
 	$(CLUSTER) exec -- cargo test --offline --locked --package e2e
 	cargo test --locked --package cluster
-	@echo '!!! NOT TESTED: pods_load and pods_restart, which do not hold yet every time (cargo test -p e2e --features unsettled)'

@@ -20,3 +20,15 @@ pub fn audited_requests(namespace: &str) -> Result<Vec<Value>> {
     }
     Ok(requests)
 }
+
+/// The names of the pods of a namespace that were asked to be created, deleted and so on, by
+/// whomever, oldest first.
+pub fn audited_pods(namespace: &str, verb: &str) -> Result<Vec<String>> {
+    let requests = audited_requests(namespace)?;
+    let pods = requests
+        .iter()
+        .filter(|event| event["verb"] == verb && event["objectRef"]["resource"] == "pods")
+        .filter(|event| event["objectRef"]["subresource"].is_null());
+    let name = |event: &Value| event["objectRef"]["name"].as_str().map(str::to_owned);
+    Ok(pods.map(|event| name(event).unwrap_or_default()).collect())
+}

@@ -17,6 +17,7 @@
 
 mod audit;
 pub mod inspection;
+mod load;
 mod outage;
 pub mod pod;
 pub mod real_registry;
@@ -24,9 +25,11 @@ mod report;
 pub mod runner;
 mod scenario;
 mod scope;
+pub mod template;
 pub mod token_server;
 
-pub use audit::audited_requests;
+pub use audit::{audited_pods, audited_requests};
+pub use load::Load;
 pub use outage::{Breakable, Outage};
 pub use report::report;
 pub use scenario::{outage_scenario, scenario};

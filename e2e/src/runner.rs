@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use acceptance::{LIST, Server, evaluate};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cluster::image::{Entry, ImageSpec};
 use cluster::layout::admin_kubeconfig;
 use cluster::registry::Registry;
 use cluster::seed::BUSYBOX;
 use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::ResourceExt;
 use kube::api::ListParams;
 use proto::{EvaluateFunctionRequest, EvaluateFunctionResponse};
 use tempfile::TempDir;
@@ -106,9 +107,30 @@ impl Runner {
         Ok(Self { server })
     }
 
+    /// Waits until the log has these words, and lets other calls go on meanwhile.
+    pub async fn logs(&self, words: &str, patience: Duration) -> Result<()> {
+        let begin = Instant::now();
+        while !self.server.log().contains(words) {
+            let waited = begin.elapsed();
+            ensure!(
+                waited < patience,
+                "no {words:?} in the log after {waited:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
     /// Evaluates over a new connection.
     pub async fn call(&self, image: &str) -> Result<EvaluateFunctionResponse, Status> {
         call(self.server.connect().await, image, PATIENCE).await
+    }
+}
+
+impl Drop for Runner {
+    /// Seen only if the test fails.
+    fn drop(&mut self) {
+        eprintln!("---- log of a runner ----\n{}", self.server.log());
     }
 }
 
@@ -136,9 +158,24 @@ impl Scope {
         Ok((pods.into_iter().filter(stays).collect(), services))
     }
 
+    /// The names of the function pods that are there, in order.
+    pub async fn pod_names(&self) -> Result<Vec<String>> {
+        let (pods, _) = self.functions().await?;
+        let mut names: Vec<String> = pods.iter().map(ResourceExt::name_any).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The function pod that is there.
+    pub async fn only_pod(&self) -> Result<Pod> {
+        let (mut pods, _) = self.functions().await?;
+        ensure!(pods.len() == 1, "{} pods", pods.len());
+        pods.pop().context("a pod")
+    }
+
     /// Waits until there are so many function pods and services.
     pub async fn functions_become(&self, pods: usize, services: usize) -> Result<()> {
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         loop {
             let found = self.functions().await?;
             let counts = (found.0.len(), found.1.len());

@@ -1,13 +1,15 @@
 //! Calls in pods: how many pods there are for how many callers, what they cost, and when they go.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use acceptance::LIST;
-use anyhow::{Result, ensure};
+use acceptance::system::{open_descriptors, resident_kib};
+use anyhow::{Context, Result, ensure};
 use e2e::runner::{Runner, call, publish, script};
-use e2e::{Scope, audited_requests, scenario};
+use e2e::{Scope, audited_pods, audited_requests, scenario};
 use futures::future::join_all;
 use kube::ResourceExt as _;
+use tonic::Code;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -17,9 +19,16 @@ fn the_first_call_starts_a_pod_and_the_second_uses_it() {
         let image = publish(scope, "echo", &script("exec cat"))?;
         let runner = Runner::start(scope, &[])?;
         let begin = Instant::now();
+        let impatient = runner.server.connect().await;
+        let told = call(impatient, &image, Duration::from_millis(200)).await;
+        let told = told.err().context("no error")?;
+        ensure!(told.code() == Code::DeadlineExceeded, "{told}");
+        // The pod goes on to start, for others.
         let answer = runner.call(&image).await?;
         ensure!(answer.resource_list == LIST, "another list came back");
         println!("cold: {:?}", begin.elapsed());
+        let created = audited_pods(scope.namespace(), "create")?;
+        ensure!(created.len() == 1, "{created:?}");
         let begin = Instant::now();
         runner.call(&image).await?;
         println!("warm: {:?}", begin.elapsed());
@@ -58,12 +67,8 @@ async fn hundred(scope: &Scope, args: &[&str], pods: usize) -> Result<()> {
     for answer in join_all(calls).await {
         ensure!(answer?.resource_list == LIST, "another list came back");
     }
-    let requests = audited_requests(scope.namespace())?;
-    let created = requests
-        .iter()
-        .filter(|event| event["verb"] == "create" && event["objectRef"]["resource"] == "pods");
-    let created = created.count();
-    ensure!(created == pods, "{created} pods were created");
+    let created = audited_pods(scope.namespace(), "create")?;
+    ensure!(created.len() == pods, "{created:?}");
     scope.functions_become(pods, pods).await
 }
 
@@ -86,13 +91,13 @@ fn warm_calls_make_no_request_to_the_api_server() {
         call(channel.clone(), &image, LONG).await?;
         // The watch is told of the pod's last changes, and the audit log written.
         tokio::time::sleep(Duration::from_secs(3)).await;
-        // The lease is renewed whether or not there are calls.
+        // The lease is renewed, and the watches are, whether or not there are calls.
         let count = || -> Result<usize> {
             let requests = audited_requests(scope.namespace())?;
             let others = requests
                 .iter()
                 .filter(|event| event["objectRef"]["resource"] != "leases")
-                .filter(|event| event["userAgent"] != "kubelet");
+                .filter(|event| event["verb"] != "watch");
             let by_the_runner = others.filter(|event| {
                 let agent = event["userAgent"].as_str().unwrap_or_default();
                 !agent.contains("kubelet") && !agent.contains("kube-")
@@ -112,11 +117,23 @@ fn warm_calls_make_no_request_to_the_api_server() {
     });
 }
 
+/// A function's pod and when it may go, if it is there.
+async fn reclaim_after(scope: &Scope, function: &str) -> Result<Option<(String, u64)>> {
+    let (pods, _) = scope.functions().await?;
+    let pod = pods
+        .into_iter()
+        .find(|pod| pod.name_any().starts_with(function));
+    let Some(pod) = pod else { return Ok(None) };
+    let time = pod.annotations().get("fn.kpt.dev/reclaim-after");
+    let time = time.context("no annotation")?.parse()?;
+    Ok(Some((pod.name_any(), time)))
+}
+
 #[test]
 fn an_idle_pod_goes_with_its_service_and_use_keeps_it() {
     scenario(async |scope| {
         let echo = publish(scope, "echo", &script("exec cat"))?;
-        let slow = publish(scope, "slow", &script("sleep 12; exec cat"))?;
+        let slow = publish(scope, "slow", &script("sleep 14; exec cat"))?;
         let runner = Runner::start(scope, &["--pod-ttl=5s", "--scan-interval=1s"])?;
         let channel = runner.server.connect().await;
         let busy = tokio::spawn({
@@ -124,19 +141,70 @@ fn an_idle_pod_goes_with_its_service_and_use_keeps_it() {
             async move { call(channel, &slow, LONG).await.map(drop) }
         });
         call(channel.clone(), &echo, LONG).await?;
-        let (pods, _) = scope.functions().await?;
-        let pod = |pods: &[k8s_openapi::api::core::v1::Pod]| {
-            let mut names: Vec<String> = pods.iter().map(kube::ResourceExt::name_any).collect();
-            names.retain(|name| name.starts_with("echo-"));
-            names
-        };
-        let first = pod(&pods);
+        let first = reclaim_after(scope, "echo-").await?.context("a pod")?.0;
+        // Used for more than twice its time, with pauses shorter than that.
         for _ in 0..4 {
             tokio::time::sleep(Duration::from_secs(3)).await;
             call(channel.clone(), &echo, LONG).await?;
         }
-        ensure!(pod(&scope.functions().await?.0) == first, "it was in use");
+        let used = Instant::now();
+        let pod = reclaim_after(scope, "echo-").await?;
+        ensure!(pod.is_some_and(|pod| pod.0 == first), "it was in use");
+        if !busy.is_finished() {
+            let pod = reclaim_after(scope, "slow-")
+                .await?
+                .context("it was busy")?;
+            let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+            ensure!(pod.1 >= now, "others would take it for idle");
+        }
+        while reclaim_after(scope, "echo-").await?.is_some() {
+            // Time and scan, and what a busy machine adds.
+            ensure!(used.elapsed() < Duration::from_secs(16), "still there");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         busy.await??;
         scope.functions_become(0, 0).await
     });
+}
+
+#[test]
+fn fifty_pods_that_came_and_went_leave_nothing_behind() {
+    scenario(async |scope| {
+        let mut images = Vec::new();
+        for number in 0..10 {
+            let function = script(&format!("exec cat # {number}"));
+            images.push(publish(scope, &format!("echo-{number}"), &function)?);
+        }
+        let runner = Runner::start(scope, &["--pod-ttl=1s", "--scan-interval=1s"])?;
+        let (channel, pid) = (runner.server.connect().await, runner.server.pid());
+        let (mut descriptors, mut memory) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            let calls = images
+                .iter()
+                .map(|image| call(channel.clone(), image, LONG));
+            for answer in join_all(calls).await {
+                answer?;
+            }
+            scope.functions_become(0, 0).await?;
+            descriptors.push(settled(|| open_descriptors(pid)).await);
+            memory.push(resident_kib(pid));
+        }
+        println!("after each 10 pods: descriptors {descriptors:?}, KiB {memory:?}");
+        ensure!(descriptors[4] <= descriptors[0] + 2, "{descriptors:?}");
+        ensure!(memory[4] <= memory[1] + 4096, "{memory:?}");
+        let created = audited_pods(scope.namespace(), "create")?;
+        ensure!(created.len() == 50, "{} pods", created.len());
+        Ok(())
+    });
+}
+
+/// The least of what is counted over two seconds: connections take a moment to close.
+async fn settled(count: impl Fn() -> usize) -> usize {
+    let begin = Instant::now();
+    let mut least = count();
+    while begin.elapsed() < Duration::from_secs(2) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        least = least.min(count());
+    }
+    least
 }

@@ -1,19 +1,24 @@
 //! Runners come and go, and so does the API server: pods are adopted, and calls go on.
 
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use cluster::component::Component;
-use cluster::registry::{PASSWORD, Registry, USER};
 use e2e::runner::{Runner, call, publish, script};
-use e2e::{Scope, outage_scenario, scenario};
-use serde_json::json;
+use e2e::{Load, audited_pods, outage_scenario, scenario};
+use tonic::Code;
+use tonic::transport::{Channel, Endpoint};
 
 const LONG: Duration = Duration::from_secs(60);
 
-async fn pod_names(scope: &Scope) -> Result<Vec<String>> {
-    let (pods, _) = scope.functions().await?;
-    Ok(pods.iter().map(kube::ResourceExt::name_any).collect())
+/// Callers of one function over one connection, none of whose calls may fail.
+fn load(channel: &Channel, image: &str, callers: usize) -> Load {
+    let (channel, image) = (channel.clone(), image.to_owned());
+    Load::start(callers, move || {
+        let (channel, image) = (channel.clone(), image.clone());
+        async move { Ok(call(channel, &image, LONG).await.map(drop)?) }
+    })
 }
 
 #[test]
@@ -22,22 +27,70 @@ fn a_runner_that_restarts_adopts_its_pods_whether_it_ended_well_or_not() {
         let image = publish(scope, "echo", &script("exec cat"))?;
         let mut runner = Runner::start(scope, &[])?;
         runner.call(&image).await?;
-        let pods = pod_names(scope).await?;
+        let pods = scope.pod_names().await?;
         runner.server.terminate();
         ensure!(runner.server.wait().success(), "it did not end well");
 
         // Another runner, after one that has said goodbye.
         let runner = Runner::start_as(scope, "runner-0", &[])?;
-        let begin = Instant::now();
         runner.call(&image).await?;
-        ensure!(begin.elapsed() < Duration::from_secs(1), "not warm");
-        ensure!(pod_names(scope).await? == pods, "not adopted");
+        ensure!(scope.pod_names().await? == pods, "not adopted");
 
         // The same one, after a crash.
         drop(runner);
         let runner = Runner::start_as(scope, "runner-0", &[])?;
         runner.call(&image).await?;
-        ensure!(pod_names(scope).await? == pods, "not adopted");
+        ensure!(scope.pod_names().await? == pods, "not adopted");
+        let created = audited_pods(scope.namespace(), "create")?;
+        ensure!(created.len() == 1, "{created:?}");
+        Ok(())
+    });
+}
+
+/// Calls until one is answered, as a client does that retries what is unavailable.
+async fn call_until_answered(endpoint: Endpoint, image: String) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let trouble = match endpoint.connect().await {
+            Ok(channel) => match call(channel, &image, LONG).await {
+                Ok(_) => return Ok(()),
+                Err(status) if status.code() == Code::Unavailable => status.to_string(),
+                // The connection was cut before the answer came.
+                Err(status) if status.code() == Code::Unknown => status.to_string(),
+                Err(status) => return Err(status).context("not to be retried"),
+            },
+            Err(error) => error.to_string(),
+        };
+        ensure!(begin.elapsed() < LONG, "{trouble}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[test]
+fn a_restart_under_load_is_not_noticed_by_clients_that_retry() {
+    scenario(async |scope| {
+        let image = publish(scope, "echo", &script("exec cat"))?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let flag = format!("--port={port}");
+        let mut runner = Runner::start(scope, &[&flag])?;
+        runner.call(&image).await?;
+        let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}"))?;
+        let load = Load::start(4, move || {
+            call_until_answered(endpoint.clone(), image.clone())
+        });
+        load.goes_on(50).await?;
+        let scope_again = scope.clone();
+        // Ends and starts while calls come in, which needs this thread.
+        let restarted = tokio::task::spawn_blocking(move || {
+            runner.server.terminate();
+            ensure!(runner.server.wait().success(), "it did not end well");
+            Runner::start(&scope_again, &[&flag])
+        });
+        let _runner = restarted.await??;
+        load.goes_on(50).await?;
+        load.end().await?;
+        let created = audited_pods(scope.namespace(), "create")?;
+        ensure!(created.len() == 1, "{created:?}");
         Ok(())
     });
 }
@@ -45,34 +98,55 @@ fn a_runner_that_restarts_adopts_its_pods_whether_it_ended_well_or_not() {
 #[test]
 fn two_runners_keep_apart_and_the_survivor_takes_over() {
     scenario(async |scope| {
-        let image = publish(scope, "echo", &script("exec cat"))?;
-        let args = ["--scan-interval=2s", "--max-parallel-pods-per-function=2"];
-        let first = Runner::start(scope, &args)?;
-        let second = Runner::start(scope, &args)?;
-        first.call(&image).await?;
-        second.call(&image).await?;
-        let pods = pod_names(scope).await?;
-        ensure!(pods.len() == 2, "each has its own: {pods:?}");
-        tokio::time::sleep(Duration::from_secs(6)).await;
-        ensure!(
-            pod_names(scope).await?.len() == 2,
-            "a foreign pod was deleted"
-        );
-        drop(first);
-        let channel = second.server.connect().await;
-        let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(45) {
-            call(channel.clone(), &image, LONG)
-                .await
-                .context("at the survivor")?;
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        let shared = publish(scope, "shared", &script("exec cat"))?;
+        let other = publish(scope, "other", &script("exec cat"))?;
+        let first = Runner::start(scope, &["--scan-interval=2s"])?;
+        let second = Runner::start(scope, &["--scan-interval=2s"])?;
+        let survivor = second.server.connect().await;
+        let victim = first.server.connect().await;
+        call(victim.clone(), &shared, LONG).await?;
+        let doomed = scope.pod_names().await?;
+        call(victim.clone(), &other, LONG).await?;
+        call(survivor.clone(), &shared, LONG).await?;
+        let pods = scope.pod_names().await?;
+        ensure!(pods.len() == 3, "each has its own: {pods:?}");
+
+        let at_the_survivor = load(&survivor, &shared, 2);
+        let at_the_victim = load(&victim, &shared, 2);
+        // Several scans, and several looks at each other.
+        let together = Instant::now() + Duration::from_secs(15);
+        while Instant::now() < together {
+            at_the_survivor.goes_on(1).await?;
+            at_the_victim.goes_on(1).await?;
         }
-        ensure!(second.server.log().contains("adopted a pod"), "not adopted");
-        let mut after = pod_names(scope).await?;
-        let mut before = pods;
-        after.sort();
-        before.sort();
-        ensure!(after == before, "{after:?}");
+        at_the_victim.end().await.context("before the kill")?;
+        let victims_load = load(&victim, &shared, 2);
+        victims_load.goes_on(1).await?;
+        ensure!(scope.pod_names().await? == pods, "none is touched");
+        let deleted = audited_pods(scope.namespace(), "delete")?;
+        ensure!(
+            deleted.is_empty(),
+            "deleted while its owner lived: {deleted:?}"
+        );
+
+        drop(first);
+        let killed = Instant::now();
+        second
+            .logs("adopted a pod", Duration::from_secs(75))
+            .await?;
+        println!("adopted after {:?}", killed.elapsed());
+        // What the survivor had none of is adopted; what it has enough of goes.
+        let expected: Vec<String> = pods.into_iter().filter(|pod| *pod != doomed[0]).collect();
+        scope.functions_become(2, 2).await?;
+        ensure!(scope.pod_names().await? == expected, "not {expected:?}");
+        call(survivor, &other, LONG).await.context("adopted")?;
+        let created = audited_pods(scope.namespace(), "create")?;
+        ensure!(created.len() == 3, "{created:?}");
+        while killed.elapsed() < Duration::from_secs(45) {
+            at_the_survivor.goes_on(1).await?;
+        }
+        let calls = at_the_survivor.end().await.context("at the survivor")?;
+        println!("{calls} calls at the survivor");
         Ok(())
     });
 }
@@ -86,65 +160,54 @@ fn while_the_api_server_is_down_warm_calls_go_on() {
         let args = ["--scan-interval=2s", "--pod-start-timeout=2m"];
         let runner = Runner::start(scope, &args)?;
         runner.call(&image).await?;
-        let pods = pod_names(scope).await?;
+        let pods = scope.pod_names().await?;
         let channel = runner.server.connect().await;
         let outage = node.stop(Component::ApiServer)?;
+        let began = Instant::now();
+        let load = load(&channel, &image, 1);
         let told = call(channel.clone(), &other, Duration::from_secs(3)).await;
         let told = told.err().context("no error")?;
         println!("{told}");
         ensure!(told.message().contains("API server"), "{told}");
-        let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(27) {
-            call(channel.clone(), &image, LONG).await.context("warm")?;
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        while began.elapsed() < Duration::from_secs(30) {
+            load.goes_on(1).await?;
         }
         outage.end()?;
         call(channel.clone(), &other, LONG + LONG)
             .await
             .context("afterwards")?;
-        call(channel.clone(), &image, LONG).await?;
-        let after = pod_names(scope).await?;
-        ensure!(
-            after.iter().any(|name| *name == pods[0]),
-            "the warm pod is gone"
-        );
+        load.goes_on(1).await?;
+        load.end().await.context("warm")?;
+        let after = scope.pod_names().await?;
+        ensure!(after.contains(&pods[0]), "the warm pod is gone");
         Ok(())
     });
 }
 
 #[test]
-fn a_private_image_is_looked_up_and_pulled_with_the_secret() {
-    scenario(async |scope| {
-        let spec = script("exec cat");
-        let image = Registry::Private.publish("team/echo", scope.namespace(), &spec)?;
-        let folder = tempfile::tempdir()?;
-        let file = folder.path().join("config.json");
-        let entry = json!({ "username": USER, "password": PASSWORD });
-        let config = json!({ "auths": { Registry::Private.address(): entry } });
-        std::fs::write(&file, config.to_string())?;
-        let authority = Registry::Private.authority().context("an authority")?;
-        let authority = authority.parent().context("a folder")?.to_owned();
-        let auth = format!("--registry-auth-secret-path={}", file.display());
-        let tls = format!("--tls-secret-path={}", authority.display());
-        let args = [
-            "--enable-private-registries",
-            &auth,
-            "--enable-private-registries-tls",
-            &tls,
-        ];
-        let runner = Runner::start(scope, &args)?;
-        runner.call(&image.reference).await?;
-        let repository = image.reference.rsplit_once(':').context("a tag")?.0;
-        let by_digest = format!("{repository}@{}", image.digest);
-        runner.call(&by_digest).await.context("by digest")?;
-        let (pods, _) = scope.functions().await?;
-        for pod in pods {
-            let secrets = pod.spec.and_then(|spec| spec.image_pull_secrets);
-            ensure!(
-                secrets.is_some_and(|secrets| secrets.len() == 1),
-                "no secret"
-            );
-        }
+fn an_api_server_that_hangs_is_noticed_and_all_is_well_when_it_answers_again() {
+    outage_scenario(async |scope, node| {
+        let image = publish(scope, "echo", &script("exec cat"))?;
+        let other = publish(scope, "other", &script("exec cat"))?;
+        let runner = Runner::start(scope, &["--scan-interval=2s"])?;
+        let channel = runner.server.connect().await;
+        call(channel.clone(), &image, LONG).await?;
+        let pods = scope.pod_names().await?;
+        let outage = node.pause(Component::ApiServer)?;
+        let load = load(&channel, &image, 1);
+        // Connections open and nothing answers, so only silence tells.
+        runner.logs("cannot watch Pod", LONG).await?;
+        load.goes_on(1).await?;
+        outage.end()?;
+        runner
+            .logs("watching Pod objects of functions again", LONG)
+            .await?;
+        call(channel, &other, LONG).await.context("afterwards")?;
+        load.end().await.context("warm")?;
+        ensure!(
+            scope.pod_names().await?.contains(&pods[0]),
+            "the warm pod is gone"
+        );
         Ok(())
     });
 }

@@ -17,6 +17,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct ApiError {
     pub code: Option<u16>,
+    /// In one word, empty without an answer.
+    pub reason: String,
     /// In the API server's words.
     pub message: String,
 }
@@ -24,8 +26,15 @@ pub struct ApiError {
 impl ApiError {
     /// Whether the same request may succeed in a moment.
     fn is_transient(&self) -> bool {
-        // Without a code there was no answer.
-        self.code.is_none_or(|code| code == 429 || code >= 500)
+        // Without a code there was no answer. A conflict other than over the name
+        // is one over a quota's count, which others change at the same time.
+        self.code
+            .is_none_or(|code| code == 429 || code >= 500 || code == 409 && !self.says_it_exists())
+    }
+
+    /// Whether there is an object of this name already.
+    pub fn says_it_exists(&self) -> bool {
+        self.reason == "AlreadyExists"
     }
 
     /// Whether our roles do not allow it.
@@ -39,6 +48,7 @@ impl From<Error> for ApiError {
         match error {
             Error::Api(status) => Self {
                 code: Some(status.code),
+                reason: status.reason.clone(),
                 message: status.message.clone(),
             },
             error => {
@@ -54,6 +64,7 @@ impl From<Error> for ApiError {
                 }
                 Self {
                     code: None,
+                    reason: String::new(),
                     message,
                 }
             }
@@ -67,6 +78,7 @@ pub async fn once<T>(request: impl Future<Output = Result<T, Error>>) -> Result<
         Ok(answer) => answer.map_err(ApiError::from),
         Err(_) => Err(ApiError {
             code: None,
+            reason: String::new(),
             message: format!("no answer within {} s", REQUEST.as_secs()),
         }),
     }

@@ -16,6 +16,13 @@ pub const WITHOUT_PODS: &str =
 /// Longer than an API server at work takes, short enough to try again.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// The longest silence on a connection. Watches are ended by the API server before
+/// that, so a connection that is silent for longer is dead, whatever TCP thinks.
+const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
+
+/// How long the API server lets a watch go on; another one continues it.
+pub const WATCH_SECONDS: u32 = 30;
+
 /// Where the runner is when its service account does not say.
 const DEFAULT_NAMESPACE: &str = "porch-system";
 
@@ -43,6 +50,7 @@ impl Cluster {
         }
         .with_context(|| format!("the pod runtime needs a cluster; {WITHOUT_PODS}"))?;
         config.connect_timeout = Some(CONNECT);
+        config.read_timeout = Some(SILENCE);
         let namespace = if is_inside {
             config.default_namespace.clone()
         } else {

@@ -1,12 +1,12 @@
 //! Connections to wrappers, by the name of the service in front of them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{sleep, timeout};
 use tonic::transport::{Channel, Endpoint};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use super::roster::LastUse;
+use super::roster::Usage;
 
 /// How often a wrapper is called that does not answer yet. It is up within a
 /// few tens of milliseconds after its pod has an address.
@@ -30,9 +30,9 @@ const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Connection {
     /// Of the pod and its service.
-    pub name: String,
+    pub name: Arc<str>,
     pub channel: Channel,
-    pub last_use: LastUse,
+    pub usage: Usage,
 }
 
 /// Connects as soon as the wrapper answers: something before it, such as a

@@ -1,10 +1,11 @@
 //! One evaluation in a pod: get one, call its wrapper, pass on what it answers.
 //!
 //! An evaluation is sent again only if it certainly never reached the function:
-//! if there was no connection to send it over. What the connection lost later
-//! may have run, and its caller has to decide.
+//! if there was no connection to send it over, or the wrapper's server refused it
+//! unseen. What the connection lost later may have run, and its caller has to
+//! decide.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, iter, sync::Arc, time::Duration};
 
 use krm::Output;
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
@@ -58,11 +59,13 @@ impl Evaluator for PodEvaluator {
 impl PodEvaluator {
     async fn acquire(&self, evaluation: &Evaluation) -> Result<Lease<Connection>, EvaluateError> {
         let image = evaluation.image.clone();
-        let mut has_adopted = self.has_adopted.clone();
-        let adoption = has_adopted.wait_for(|has_adopted| *has_adopted);
-        if timeout_at(evaluation.deadline, adoption).await.is_err() {
-            let waits_for = "the cluster to tell which pods there are".into();
-            return Err(EvaluateError::NoPodInTime { image, waits_for });
+        if !*self.has_adopted.borrow() {
+            let mut has_adopted = self.has_adopted.clone();
+            let adoption = has_adopted.wait_for(|has_adopted| *has_adopted);
+            if timeout_at(evaluation.deadline, adoption).await.is_err() {
+                let waits_for = "the cluster to tell which pods there are".into();
+                return Err(EvaluateError::NoPodInTime { image, waits_for });
+            }
         }
         let settings = self.functions.settings(&image);
         // Cancel-safe: a place that is given up is free.
@@ -102,7 +105,7 @@ impl PodEvaluator {
             if lost.is_some() || now >= give_up_at {
                 let reason = lost.unwrap_or_else(|| "the pod cannot be reached".into());
                 tracing::warn!(
-                    name,
+                    %name,
                     "{reason}: {}; another pod takes its call",
                     status.message()
                 );
@@ -128,10 +131,9 @@ impl PodEvaluator {
         let mut client = FunctionEvaluatorClient::new(connection.channel.clone())
             .max_encoding_message_size(self.max_message_size)
             .max_decoding_message_size(self.max_message_size);
-        connection.last_use.touch();
+        let _in_use = connection.usage.begin();
         // Cancel-safe: a call that is dropped is cancelled at the wrapper.
         let answer = timeout_at(*deadline, client.evaluate_function(request)).await;
-        connection.last_use.touch();
         let image = image.clone();
         Called::Answered(match answer {
             Ok(Ok(response)) => {
@@ -143,31 +145,34 @@ impl PodEvaluator {
                 })
             }
             Ok(Err(status)) if was_never_sent(&status) => return Called::NeverSent(status),
-            Ok(Err(status)) => Err(answered(image, status)),
+            Ok(Err(status)) => Err(answered(image, &connection.name, status)),
             Err(_) => Err(time_is_up(image)),
         })
     }
 }
 
-/// Only what failed to connect was certainly never sent.
+/// Whether the wrapper certainly never saw the call: there was no connection, it
+/// closed while the call still waited for its turn, or the server refused it as
+/// one that it has not begun with.
 fn was_never_sent(status: &Status) -> bool {
-    let mut source = status.source();
-    while let Some(error) = source {
-        if error.is::<ConnectError>() {
-            return true;
-        }
+    let mut causes = iter::successors(status.source(), |error| (*error).source());
+    causes.any(|error| {
         let cancelled = error.downcast_ref::<hyper::Error>();
-        // The connection closed while the request still waited for its turn.
-        if cancelled.is_some_and(hyper::Error::is_canceled) {
-            return true;
-        }
-        source = error.source();
-    }
-    false
+        let refused = error.downcast_ref::<h2::Error>();
+        error.is::<ConnectError>()
+            || cancelled.is_some_and(hyper::Error::is_canceled)
+            || refused.is_some_and(is_refusal)
+    })
+}
+
+/// A server that is about to end says with GOAWAY which calls it has taken on, and
+/// only the others end with that; REFUSED_STREAM says so of a single one.
+fn is_refusal(error: &h2::Error) -> bool {
+    error.is_remote() && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM))
 }
 
 /// A status without a cause came over the wire; the others are our own client's.
-fn answered(image: String, status: Status) -> EvaluateError {
+fn answered(image: String, pod: &str, status: Status) -> EvaluateError {
     if status.source().is_none() {
         return EvaluateError::Remote {
             image,
@@ -180,7 +185,8 @@ fn answered(image: String, status: Status) -> EvaluateError {
     EvaluateError::Unavailable {
         image,
         reason: format!(
-            "the connection to its pod broke off while it ran ({}); it may have run to its end",
+            "the connection to its pod {pod} broke off while it ran ({}); it may have run to its \
+             end, so it was not sent again; try again if that does no harm",
             status.message()
         ),
         log: String::new(),

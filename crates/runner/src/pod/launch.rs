@@ -120,15 +120,15 @@ impl PodLauncher {
             reason = self.watch.lost(&name) => return Err(self.failure(&name, reason).await),
         };
         let channel = channel.map_err(|error| Failure::passing(error.to_string()))?;
-        let last_use = self.roster.ready(id);
+        let usage = self.roster.ready(id);
         // From here on losses are reported to the pool; one before that is ours.
         if let Some(reason) = self.watch.loss(&name) {
             return Err(self.failure(&name, reason).await);
         }
         Ok(Connection {
-            name,
+            name: name.into(),
             channel,
-            last_use,
+            usage,
         })
     }
 

@@ -1,18 +1,29 @@
 //! What the pod runtime does by itself: adoption and warm-up, then everything
 //! that happens at intervals. One task, which ends with the runtime.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
-use futures::future::join_all;
+use futures::{
+    FutureExt as _,
+    future::{FusedFuture as _, join_all},
+};
 use tokio::{
     sync::watch,
-    time::{MissedTickBehavior, interval, sleep},
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 
 use super::{
     functions::{Functions, LOOK_INTERVAL},
     sweep::Sweeper,
 };
+
+/// How long the first sweep waits for the template: an API server that answers at
+/// all answers sooner.
+const TEMPLATE: Duration = Duration::from_secs(5);
+
+/// How long callers wait for pods to be adopted. One that needs longer comes late,
+/// and one more may have been started.
+const ADOPTION: Duration = Duration::from_secs(5);
 
 /// What happens by itself: adoption and warm-up, then everything at intervals.
 pub(super) struct Life {
@@ -27,8 +38,15 @@ impl Life {
         let listed = self.functions.look();
         let sweeper = &self.sweeper;
         sweeper.owners.begin().await;
-        futures::join!(sweeper.launcher.watch.synced(), sweeper.services.synced());
-        sweeper.sweep().await;
+        let launcher = &sweeper.launcher;
+        // Whether a pod can be adopted depends on the template.
+        let template = launcher.templates.get(Instant::now() + TEMPLATE);
+        let _ = futures::join!(launcher.watch.synced(), sweeper.services.synced(), template);
+        let adoption = pin!(sweeper.sweep());
+        let mut adoption = adoption.fuse();
+        if timeout(ADOPTION, &mut adoption).await.is_err() {
+            tracing::info!("some pods are slow to be adopted; calls no longer wait for that");
+        }
         has_adopted.send_replace(true);
         let warmed = async {
             if self.warm_up {
@@ -39,7 +57,12 @@ impl Life {
         futures::join!(
             warmed,
             sweeper.owners.keep(),
-            self.sweep_at_intervals(),
+            async {
+                if !adoption.is_terminated() {
+                    adoption.await;
+                }
+                self.sweep_at_intervals().await;
+            },
             self.look_at_intervals(),
         );
     }
@@ -61,10 +84,11 @@ impl Life {
         scans.reset();
         let mut templates = self.sweeper.launcher.templates.clone();
         loop {
-            // Cancel-safe: a tick or a change that is not heard now is heard next.
+            // Cancel-safe: what is not heard now is heard next.
             tokio::select! {
                 _ = scans.tick() => {}
                 () = templates.changed() => {}
+                () = self.sweeper.owners.departure() => {}
             }
             self.sweeper.sweep().await;
         }

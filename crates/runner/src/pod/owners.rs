@@ -1,17 +1,19 @@
 //! Which runners live. Each keeps a Lease object in the pod namespace and renews
-//! it; whose lease is gone, or was not renewed for [`EXPIRY`] as seen from here,
-//! is dead, and its pods may be adopted or collected. Times are measured by this
-//! process alone, so clocks need not agree.
+//! it; whose lease is gone, or is not renewed any more, is dead, and its pods may
+//! be adopted or collected.
 //!
 //! Where leases are not allowed nobody can be known to be dead: foreign pods are
 //! then left alone until their time is over, which a live owner extends.
 
+mod census;
+
 use std::{
-    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+pub use census::{Census, Life};
+use census::{Found, MISSED_LOOKS};
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::MicroTime,
@@ -23,8 +25,8 @@ use kube::{
 };
 use serde_json::json;
 use tokio::{
-    sync::watch,
-    time::{Instant, sleep, timeout},
+    sync::{Notify, watch},
+    time::{sleep, timeout},
 };
 
 use super::api::{self, ApiError};
@@ -34,9 +36,8 @@ const RUNNER_LABEL: &str = "fn.kpt.dev/runner";
 
 /// Between attempts to make the lease.
 const FIRST_ATTEMPTS: Duration = Duration::from_secs(1);
+/// Between renewals, and between regular looks.
 const RENEWAL: Duration = Duration::from_secs(5);
-/// Several renewals may be lost before a runner counts as dead.
-const EXPIRY: Duration = Duration::from_secs(30);
 /// For saying goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -44,28 +45,18 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub struct Owners {
     api: Api<Lease>,
     me: String,
-    seen: Mutex<Seen>,
-    begun: watch::Sender<bool>,
+    census: Mutex<Census>,
+    access: watch::Sender<Access>,
+    /// Told when a runner has gone or died.
+    departures: Notify,
 }
 
-/// What has been seen of others.
-#[derive(Debug, Clone, Default)]
-enum Seen {
-    /// Not looked yet.
-    #[default]
-    Nothing,
-    /// The last renewal of each runner, and when it was first seen.
-    Leases(HashMap<String, (Option<MicroTime>, Instant)>),
-    Denied,
-}
-
-/// What is known of a runner.
+/// Whether leases can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
-    Me,
-    Alive,
-    Dead,
-    Unknown,
+enum Access {
+    NotTried,
+    Works,
+    Denied,
 }
 
 impl Owners {
@@ -73,25 +64,28 @@ impl Owners {
         Self {
             api,
             me: me.to_owned(),
-            seen: Mutex::default(),
-            begun: watch::channel(false).0,
+            census: Mutex::new(Census::new(me)),
+            access: watch::channel(Access::NotTried).0,
+            departures: Notify::new(),
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Census> {
+        self.census.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn life(&self, owner: &str) -> Life {
-        if owner == self.me {
-            return Life::Me;
+    /// What is known of the runners that objects name. One without a lease may
+    /// have begun since the last look, so that is looked up; where it cannot be,
+    /// nothing is known of that runner.
+    pub async fn census(&self, named: impl IntoIterator<Item = &str>) -> Census {
+        let known = self.known().clone();
+        let is_denied = *self.access.borrow() == Access::Denied;
+        if is_denied || named.into_iter().all(|owner| known.knows(owner)) {
+            return known;
         }
-        match &*self.seen() {
-            Seen::Nothing | Seen::Denied => Life::Unknown,
-            Seen::Leases(leases) => match leases.get(owner) {
-                Some((_, since)) if since.elapsed() < EXPIRY => Life::Alive,
-                _ => Life::Dead,
-            },
+        match self.look(false).await {
+            Ok(()) => self.known().complete(),
+            Err(_) => known,
         }
     }
 
@@ -101,134 +95,40 @@ impl Owners {
         let mut trouble = None;
         loop {
             self.round(&mut trouble).await;
-            if !matches!(*self.seen(), Seen::Nothing) {
-                break;
+            if *self.access.borrow() != Access::NotTried {
+                return;
             }
             sleep(FIRST_ATTEMPTS).await;
         }
-        self.begun.send_replace(true);
     }
 
     /// Waits until others can see that we live. A pod that is made before could
     /// be taken for that of a dead runner.
     pub async fn begun(&self) {
-        let mut begun = self.begun.subscribe();
+        let mut access = self.access.subscribe();
         // It cannot fail: the sender is our own.
-        let _ = begun.wait_for(|begun| *begun).await;
+        let _ = access.wait_for(|access| *access != Access::NotTried).await;
     }
 
     /// Renews and looks until leases turn out not to be allowed.
     pub async fn keep(&self) {
         let mut trouble = None;
-        while !matches!(*self.seen(), Seen::Denied) {
+        while *self.access.borrow() != Access::Denied {
             sleep(RENEWAL).await;
             self.round(&mut trouble).await;
         }
     }
 
+    /// Waits until a runner has gone or died, so that its pods need not wait for
+    /// the next scan.
+    pub async fn departure(&self) {
+        self.departures.notified().await;
+    }
+
     /// Tells that we are gone, so that others need not wait.
     pub async fn leave(&self) {
-        let (name, parameters) = (self.name(), DeleteParams::default());
+        let (name, parameters) = (lease_name(&self.me), DeleteParams::default());
         let _ = timeout(GOODBYE, self.api.delete(&name, &parameters)).await;
-    }
-
-    async fn round(&self, trouble: &mut Option<String>) {
-        let outcome = match self.renew().await {
-            Ok(()) => self.look().await,
-            Err(error) => Err(error),
-        };
-        match outcome {
-            Ok(()) => *trouble = None,
-            Err(error) if error.is_denied() => {
-                tracing::warn!(
-                    "leases cannot be used, so pods of a runner that has ended are not adopted \
-                     and stay until their time is over; to change that, allow create, patch, list \
-                     and delete of leases (coordination.k8s.io) in the pod namespace: {}",
-                    error.message
-                );
-                *self.seen() = Seen::Denied;
-            }
-            Err(error) => {
-                if trouble.is_none() {
-                    tracing::warn!("cannot renew the runner's lease: {}", error.message);
-                }
-                *trouble = Some(error.message);
-                // Nobody can be seen to renew now, so nobody is dead for that.
-                self.excuse();
-            }
-        }
-    }
-
-    async fn renew(&self) -> Result<(), ApiError> {
-        let now = MicroTime(Timestamp::now());
-        let patch = json!({ "spec": { "renewTime": now, "holderIdentity": self.me } });
-        let patch = Patch::Merge(&patch);
-        let parameters = PatchParams::default();
-        match api::once(self.api.patch(&self.name(), &parameters, &patch)).await {
-            Err(error) if error.code == Some(404) => {}
-            outcome => return outcome.map(drop),
-        }
-        let lease = Lease {
-            metadata: ObjectMeta {
-                name: Some(self.name()),
-                labels: Some([(RUNNER_LABEL.to_owned(), self.me.clone())].into()),
-                ..ObjectMeta::default()
-            },
-            spec: Some(LeaseSpec {
-                holder_identity: Some(self.me.clone()),
-                lease_duration_seconds: i32::try_from(EXPIRY.as_secs()).ok(),
-                renew_time: Some(now),
-                ..LeaseSpec::default()
-            }),
-        };
-        let created = api::once(self.api.create(&PostParams::default(), &lease)).await;
-        created.map(drop)
-    }
-
-    async fn look(&self) -> Result<(), ApiError> {
-        let parameters = ListParams::default().labels(RUNNER_LABEL);
-        let list = api::once(self.api.list(&parameters)).await?;
-        let now = Instant::now();
-        let mut seen = self.seen();
-        let before = match std::mem::take(&mut *seen) {
-            Seen::Leases(before) => before,
-            _ => HashMap::new(),
-        };
-        let mut leases = HashMap::new();
-        for lease in list.items {
-            let labels = lease.metadata.labels.unwrap_or_default();
-            let Some(owner) = labels.get(RUNNER_LABEL).filter(|owner| **owner != self.me) else {
-                continue;
-            };
-            let renewed = lease.spec.and_then(|spec| spec.renew_time);
-            let since = match before.get(owner) {
-                Some((old, since)) if *old == renewed => *since,
-                _ => now,
-            };
-            leases.insert(owner.clone(), (renewed, since));
-        }
-        *seen = Seen::Leases(leases);
-        Ok(())
-    }
-
-    fn excuse(&self) {
-        if let Seen::Leases(leases) = &mut *self.seen() {
-            for (_, since) in leases.values_mut() {
-                *since = Instant::now();
-            }
-        }
-    }
-
-    /// Runners that are dead by their lease, which is still there.
-    pub fn dead(&self) -> Vec<String> {
-        match &*self.seen() {
-            Seen::Leases(leases) => leases
-                .iter()
-                .filter(|(_, (_, since))| since.elapsed() >= EXPIRY)
-                .map(|(owner, _)| owner.clone())
-                .collect(),
-            _ => Vec::new(),
-        }
     }
 
     /// Removes a dead runner's lease, once nothing of it is left.
@@ -237,9 +137,79 @@ impl Owners {
         let _ = api::once(self.api.delete(&name, &DeleteParams::default())).await;
     }
 
-    fn name(&self) -> String {
-        lease_name(&self.me)
+    async fn round(&self, trouble: &mut Option<String>) {
+        let outcome = match self.renew().await {
+            Ok(()) => self.look(true).await,
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(()) => {
+                *trouble = None;
+                self.access.send_replace(Access::Works);
+            }
+            Err(error) if error.is_denied() => {
+                tracing::warn!(
+                    "leases cannot be used, so pods of a runner that has ended are not adopted \
+                     and stay until their time is over; to change that, allow create, patch, list \
+                     and delete of leases (coordination.k8s.io) in the pod namespace: {}",
+                    error.message
+                );
+                self.access.send_replace(Access::Denied);
+            }
+            Err(error) => {
+                if trouble.is_none() {
+                    tracing::warn!("cannot renew the runner's lease: {}", error.message);
+                }
+                *trouble = Some(error.message);
+                self.known().excuse();
+            }
+        }
     }
+
+    async fn renew(&self) -> Result<(), ApiError> {
+        let (name, now) = (lease_name(&self.me), MicroTime(Timestamp::now()));
+        let patch = json!({ "spec": { "renewTime": now, "holderIdentity": self.me } });
+        let patch = Patch::Merge(&patch);
+        let parameters = PatchParams::default();
+        match api::once(self.api.patch(&name, &parameters, &patch)).await {
+            Err(error) if error.code == Some(404) => {}
+            outcome => return outcome.map(drop),
+        }
+        let expiry = RENEWAL * MISSED_LOOKS;
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some(name),
+                labels: Some([(RUNNER_LABEL.to_owned(), self.me.clone())].into()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(LeaseSpec {
+                holder_identity: Some(self.me.clone()),
+                lease_duration_seconds: i32::try_from(expiry.as_secs()).ok(),
+                renew_time: Some(now),
+                ..LeaseSpec::default()
+            }),
+        };
+        let created = api::once(self.api.create(&PostParams::default(), &lease)).await;
+        created.map(drop)
+    }
+
+    async fn look(&self, is_regular: bool) -> Result<(), ApiError> {
+        let parameters = ListParams::default().labels(RUNNER_LABEL);
+        let list = api::once(self.api.list(&parameters)).await?;
+        let found = list.items.into_iter().filter_map(found).collect();
+        let mut census = self.known();
+        let before = census.clone();
+        census.observe(found, is_regular);
+        if census.misses_someone_of(&before) {
+            self.departures.notify_one();
+        }
+        Ok(())
+    }
+}
+
+fn found(lease: Lease) -> Option<Found> {
+    let owner = lease.metadata.labels?.remove(RUNNER_LABEL)?;
+    Some((owner, lease.spec.and_then(|spec| spec.renew_time)))
 }
 
 fn lease_name(owner: &str) -> String {

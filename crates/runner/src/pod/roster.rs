@@ -6,27 +6,57 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use crate::pool::PodId;
 
-/// When a pod was last used, in Unix seconds.
-#[derive(Debug, Clone)]
-pub struct LastUse(Arc<AtomicU64>);
+/// When a pod was last used, and whether it is in use right now.
+#[derive(Debug, Clone, Default)]
+pub struct Usage(Arc<Counts>);
 
-impl LastUse {
-    pub fn now() -> Self {
-        Self(Arc::new(AtomicU64::new(super::unix_now())))
+#[derive(Debug, Default)]
+struct Counts {
+    /// Unix seconds.
+    last: AtomicU64,
+    running: AtomicUsize,
+}
+
+/// A pod is in use as long as this lives.
+#[derive(Debug)]
+pub struct InUse(Usage);
+
+impl Usage {
+    /// Of a pod that is fresh.
+    pub fn new() -> Self {
+        let usage = Self::default();
+        usage.touch();
+        usage
     }
 
-    pub fn touch(&self) {
-        self.0.fetch_max(super::unix_now(), Ordering::Relaxed);
+    pub fn begin(&self) -> InUse {
+        self.0.running.fetch_add(1, Ordering::Relaxed);
+        InUse(self.clone())
     }
 
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    /// When it was last used, in Unix seconds: now, if a call is running.
+    pub fn last(&self) -> u64 {
+        if self.0.running.load(Ordering::Relaxed) > 0 {
+            self.touch();
+        }
+        self.0.last.load(Ordering::Relaxed)
+    }
+
+    fn touch(&self) {
+        self.0.last.fetch_max(super::unix_now(), Ordering::Relaxed);
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -46,7 +76,7 @@ pub struct Entry {
     pub id: Option<PodId>,
     pub function: String,
     pub stage: Stage,
-    pub last_use: LastUse,
+    pub usage: Usage,
 }
 
 /// All pods of this runner.
@@ -81,26 +111,26 @@ impl Roster {
             id: Some(id),
             function,
             stage: Stage::Starting(waits_for),
-            last_use: LastUse::now(),
+            usage: Usage::new(),
         };
         self.pods().insert(name.to_owned(), entry);
     }
 
     /// A pod that exists already is going to be taken over. Not if it is known.
-    pub fn claim(&self, name: &str, function: &str) -> Option<LastUse> {
+    pub fn claim(&self, name: &str, function: &str) -> Option<Usage> {
         let mut pods = self.pods();
         if pods.contains_key(name) {
             return None;
         }
-        let last_use = LastUse::now();
+        let usage = Usage::new();
         let entry = Entry {
             id: None,
             function: function.to_owned(),
             stage: Stage::Ready,
-            last_use: last_use.clone(),
+            usage: usage.clone(),
         };
         pods.insert(name.to_owned(), entry);
-        Some(last_use)
+        Some(usage)
     }
 
     /// The pool knows the pod by this number from now on.
@@ -118,15 +148,15 @@ impl Roster {
         }
     }
 
-    /// The pod can be used; when it was last used, to be kept up to date.
-    pub fn ready(&self, id: PodId) -> LastUse {
+    /// The pod can be used; its usage, to be kept up to date.
+    pub fn ready(&self, id: PodId) -> Usage {
         let mut pods = self.pods();
         match self.of(id, &mut pods) {
             Some(entry) => {
                 entry.stage = Stage::Ready;
-                entry.last_use.clone()
+                entry.usage.clone()
             }
-            None => LastUse::now(),
+            None => Usage::new(),
         }
     }
 
@@ -202,6 +232,21 @@ mod tests {
         assert_eq!(roster.get("fn-x1").unwrap().stage, Stage::Leaving);
         roster.forget("fn-x1");
         assert!(roster.all().is_empty());
+    }
+
+    #[test]
+    fn a_pod_in_use_was_last_used_now_however_long_its_call_takes() {
+        let usage = Usage::default();
+        let call = usage.begin();
+        let begin = crate::pod::unix_now();
+        assert!(usage.last() >= begin);
+        usage.0.last.store(0, Ordering::Relaxed);
+        assert!(usage.last() >= begin, "still in use");
+        usage.0.last.store(0, Ordering::Relaxed);
+        drop(call);
+        assert!(usage.last() >= begin, "its end counts");
+        usage.0.last.store(7, Ordering::Relaxed);
+        assert_eq!(usage.last(), 7, "idle");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The regular look at everything in the namespace: foreign pods are adopted or
 //! collected as the judge says, our own are extended, replaced when they are
 //! outdated, and forgotten when they have left. What is known comes from the
-//! watches; requests are made only where something is to change.
+//! watches; requests are made only where something is to change, for several
+//! pods at once, and each is bounded: one pod's trouble does not hold up others.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use futures::future::join_all;
+use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
     ResourceExt as _,
@@ -21,15 +22,19 @@ use super::{
     connect::Connection,
     judge::{Circumstances, Verdict, annotation, is_orphan, judge, owner},
     launch::PodLauncher,
-    owners::Owners,
+    owners::{Census, Owners},
     roster::{Entry, Stage},
     unix_now,
     watch::{Watch, Watched as _},
 };
 use crate::pool::{Failure, Pool};
 
-/// A pod that is up answers at once.
-const REACH: Duration = Duration::from_secs(10);
+/// Pods that are looked after at once: many, because most of that is waiting, but
+/// not so many that the API server holds it against us.
+const AT_ONCE: usize = 32;
+
+/// A pod that is up answers at once, and so does the watch.
+const REACH: Duration = Duration::from_secs(5);
 
 /// What is not known by then is looked at in the next sweep.
 const METADATA: Duration = Duration::from_secs(1);
@@ -47,26 +52,34 @@ pub struct Sweeper {
 
 impl Sweeper {
     pub async fn sweep(&self) {
-        if !self.launcher.watch.is_synced() {
+        let launcher = &self.launcher;
+        if !launcher.watch.is_synced() || !self.services.is_synced() {
             return;
         }
-        let own = self.launcher.roster.all();
-        join_all(own.iter().map(|(name, entry)| self.tend(name, entry))).await;
-        let version = self.launcher.templates.version();
+        let own = launcher.roster.all();
+        each(&own, |(name, entry)| self.tend(name, entry)).await;
+
+        let (pods, services) = (launcher.watch.all(), self.services.all());
+        // Asked after the objects were seen: an owner is there before its objects.
+        let owners: BTreeSet<&str> = (pods.iter().map(|pod| &pod.metadata))
+            .chain(services.iter().map(|service| &service.metadata))
+            .filter_map(owner)
+            .collect();
+        let census = self.owners.census(owners).await;
+        let version = launcher.templates.version();
         let around = Circumstances {
             now: unix_now(),
             began: self.began,
             template_version: version.as_deref(),
             ttl: self.ttl,
-            start_timeout: self.launcher.start_timeout,
+            start_timeout: launcher.start_timeout,
         };
-        let pods = self.launcher.watch.all();
-        join_all(pods.iter().map(|pod| self.consider(pod, &around))).await;
-        self.collect_services(&around).await;
-        for dead in self.owners.dead() {
-            let has_left_something = |pod: &Arc<Pod>| owner(&pod.metadata) == Some(&dead);
-            if !pods.iter().any(has_left_something) {
-                self.owners.bury(&dead).await;
+        each(&pods, |pod| self.consider(pod, &census, &around)).await;
+        each(&services, |service| self.collect(service, &census, &around)).await;
+        for dead in census.dead() {
+            let is_left = |pod: &Arc<Pod>| owner(&pod.metadata) == Some(dead);
+            if !pods.iter().any(is_left) {
+                self.owners.bury(dead).await;
             }
         }
     }
@@ -85,6 +98,13 @@ impl Sweeper {
                 return;
             }
             (Stage::Ready, Some(pod), Some(id)) => (pod, id),
+            // Its callers wait for the new version then.
+            (Stage::Starting(_), Some(pod), Some(id)) => {
+                if self.is_outdated(&pod, &entry.function).await {
+                    self.pool.outdated(id);
+                }
+                return;
+            }
             (Stage::Ready, None, Some(id)) => {
                 return self.pool.failed(id, Failure::passing(Pod::GONE));
             }
@@ -106,7 +126,7 @@ impl Sweeper {
             return self.pool.outdated(id);
         }
         let ttl = self.launcher.functions.settings(&entry.function).ttl;
-        let wanted = entry.last_use.get() + ttl.as_secs();
+        let wanted = entry.usage.last() + ttl.as_secs();
         let told = annotation(&pod.metadata, RECLAIM_AFTER).and_then(|text| text.parse().ok());
         if told.is_none_or(|told: u64| told < wanted) {
             let patch =
@@ -132,12 +152,13 @@ impl Sweeper {
         image.is_ok_and(|image| digest.is_some_and(|digest| digest != image.digest.to_string()))
     }
 
-    async fn consider(&self, pod: &Pod, around: &Circumstances<'_>) {
+    /// Looks at a pod that may be anybody's.
+    async fn consider(&self, pod: &Pod, census: &Census, around: &Circumstances<'_>) {
         let name = pod.name_any();
         if self.launcher.roster.get(&name).is_some() {
             return;
         }
-        match judge(pod, |owner| self.owners.life(owner), around) {
+        match judge(pod, |owner| census.life(owner), around) {
             Verdict::Keep => {}
             Verdict::Delete(reason) => {
                 tracing::info!(name, "deleting a pod: {reason}");
@@ -147,71 +168,56 @@ impl Sweeper {
         }
     }
 
+    /// Takes a pod over. If there are enough of its function, the pool has it
+    /// deleted.
     async fn adopt(&self, pod: &Pod, name: &str, function: &str) {
-        let roster = &self.launcher.roster;
-        let settings = self.launcher.functions.settings(function);
-        let others = roster.all();
-        let others = others
-            .iter()
-            .filter(|(_, entry)| entry.function == function);
-        if others.count() >= settings.max_pods {
-            tracing::info!(
-                name,
-                "deleting a pod: its owner is gone and there are enough"
-            );
-            return self.launcher.remove(name).await;
-        }
-        let Some(last_use) = roster.claim(name, function) else {
+        let (launcher, roster) = (&self.launcher, &self.launcher.roster);
+        let Some(usage) = roster.claim(name, function) else {
             return;
         };
         // The version makes sure that of several runners only one succeeds.
-        let version = pod.resource_version();
-        let me = &self.launcher.owner;
-        let patch =
-            json!({ "metadata": { "resourceVersion": version, "annotations": { OWNER: me } } });
+        let patch = json!({ "metadata": {
+            "resourceVersion": pod.resource_version(),
+            "annotations": { OWNER: launcher.owner },
+        }});
         if let Err(trouble) = self.patch(name, &patch).await {
             tracing::debug!(name, "another runner was faster: {trouble}");
             return roster.forget(name);
         }
         // As long as the watch has not told, the pod looks like another's.
-        let _ = timeout(
-            REACH,
-            self.launcher.watch.until(|| self.launcher.is_ours(name)),
-        )
-        .await;
-        match timeout(REACH, self.launcher.reach(name)).await {
+        let taken_over = launcher.watch.until(|| launcher.is_ours(name));
+        let reached = async {
+            taken_over.await;
+            launcher.reach(name).await
+        };
+        match timeout(REACH, reached).await {
             Ok(Ok(channel)) => {
                 tracing::info!(name, function, "adopted a pod");
-                let name = name.to_owned();
                 let connection = Connection {
-                    name,
+                    name: name.into(),
                     channel,
-                    last_use,
+                    usage,
                 };
+                let settings = launcher.functions.settings(function);
                 self.pool.adopt(function, settings, connection);
             }
             Ok(Err(_)) | Err(_) => {
                 tracing::info!(name, "deleting a pod: it cannot be adopted");
                 roster.leave_unadopted(name);
-                self.launcher.remove(name).await;
+                launcher.remove(name).await;
             }
         }
     }
 
-    async fn collect_services(&self, around: &Circumstances<'_>) {
-        if !self.services.is_synced() {
-            return;
-        }
-        for service in self.services.all() {
-            let name = service.name_any();
-            let has_pod = self.launcher.watch.get(&name).is_some();
-            let is_known = self.launcher.roster.get(&name).is_some();
-            let life = |owner: &str| self.owners.life(owner);
-            if !has_pod && !is_known && is_orphan(&service, life, around) {
-                tracing::info!(name, "deleting a service: it has no pod");
-                let parameters = DeleteParams::default();
-                let _ = api::once(self.launcher.services.delete(&name, &parameters)).await;
-            }
+    /// Removes a service whose pod is gone or never came.
+    async fn collect(&self, service: &Service, census: &Census, around: &Circumstances<'_>) {
+        let name = service.name_any();
+        let has_pod = self.launcher.watch.get(&name).is_some();
+        let is_known = self.launcher.roster.get(&name).is_some();
+        if !has_pod && !is_known && is_orphan(service, |owner| census.life(owner), around) {
+            tracing::info!(name, "deleting a service: it has no pod");
+            let parameters = DeleteParams::default();
+            let _ = api::once(self.launcher.services.delete(&name, &parameters)).await;
         }
     }
 
@@ -224,4 +230,14 @@ impl Sweeper {
             Err(error) => Err(error.message),
         }
     }
+}
+
+/// Several at once, but not any number.
+async fn each<I: IntoIterator, F: Future<Output = ()>>(
+    items: I,
+    look_after: impl FnMut(I::Item) -> F,
+) {
+    stream::iter(items)
+        .for_each_concurrent(AT_ONCE, look_after)
+        .await;
 }

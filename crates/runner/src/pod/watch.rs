@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{
     blueprint::IMAGE_LABEL,
+    cluster::WATCH_SECONDS,
     progress::{Progress, progress},
 };
 
@@ -188,7 +189,9 @@ struct Keeper<K> {
 impl<K: Watched> Keeper<K> {
     async fn run(self, api: Api<K>) {
         let kind = K::kind(&());
-        let config = watcher::Config::default().labels(IMAGE_LABEL);
+        let config = watcher::Config::default()
+            .labels(IMAGE_LABEL)
+            .timeout(WATCH_SECONDS);
         let events = watcher::watcher(api, config).backoff(Pauses(FIRST_PAUSE));
         pin_mut!(events);
         // Names of the list that is coming in, which replaces what was known.

@@ -86,18 +86,21 @@ impl<C> Drop for Slot<C> {
     }
 }
 
-/// A caller's place in the waitlist; dropping it gives it up. After the answer
-/// that says nothing new.
+/// A caller's place in the waitlist; dropping it before the answer has come gives
+/// it up.
 struct Place<'a, C> {
     pool: &'a Pool<C>,
     caller: CallerId,
+    function: &'a str,
+    is_answered: bool,
 }
 
 impl<C> Drop for Place<'_, C> {
     fn drop(&mut self) {
-        self.pool.tell(Event::GaveUp {
-            caller: self.caller,
-        });
+        if !self.is_answered {
+            let (caller, function) = (self.caller, self.function.to_owned());
+            self.pool.tell(Event::GaveUp { caller, function });
+        }
     }
 }
 
@@ -118,21 +121,27 @@ impl<C> Pool<C> {
     ) -> Result<Lease<C>, AcquireError> {
         let caller = CallerId(self.last_caller.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
-        let (function, now) = (function.to_owned(), self.now());
         let event = Event::Request {
             caller,
-            function,
+            function: function.to_owned(),
             settings,
-            now,
+            now: self.now(),
         };
-        let _place = Place { pool: self, caller };
+        let mut place = Place {
+            pool: self,
+            caller,
+            function,
+            is_answered: false,
+        };
         let asked = self.messages.send(Message::Acquire {
             caller,
             event,
             answer,
         });
         asked.map_err(|_| AcquireError::Closed)?;
-        match answered.await {
+        let answer = answered.await;
+        place.is_answered = true;
+        match answer {
             Ok(answer) => answer.map_err(AcquireError::Refused),
             Err(_) => Err(AcquireError::Closed),
         }

@@ -1,9 +1,6 @@
 //! Every decision of the pool, as a pure function: state and event in, actions out.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use super::state::{CallerId, Failure, Function, Phase, Pod, PodId, Settings, State};
 
@@ -17,8 +14,8 @@ pub enum Event {
         settings: Settings,
         now: Duration,
     },
-    /// A caller no longer waits.
-    GaveUp { caller: CallerId },
+    /// A caller no longer waits for this function.
+    GaveUp { caller: CallerId, function: String },
     /// A caller is done with its pod.
     Released {
         caller: CallerId,
@@ -89,7 +86,7 @@ impl State {
             } => {
                 self.request(caller, &function, settings, now, &mut actions);
             }
-            Event::GaveUp { caller } => self.gave_up(caller),
+            Event::GaveUp { caller, function } => self.gave_up(caller, &function),
             Event::Released { caller, pod, now } => self.released(caller, pod, now, &mut actions),
             Event::Ready { pod, now } => self.ready(pod, now, &mut actions),
             Event::Failed { pod, failure } => self.failed(pod, &failure, &mut actions),
@@ -99,22 +96,14 @@ impl State {
                 settings,
                 pod,
                 now,
-            } => {
-                let pods = &mut self.function(&function, settings).pods;
-                pods.entry(pod)
-                    .or_insert_with(|| Pod::new(Phase::Ready, now));
-            }
+            } => self.adopted(pod, &function, settings, now, &mut actions),
             Event::Warm {
                 function,
                 settings,
                 now,
             } => {
-                if !self
-                    .function(&function, settings)
-                    .pods
-                    .values()
-                    .any(Pod::is_open)
-                {
+                self.settle(&function, settings);
+                if self.open_pods_of(&function) == 0 {
                     self.start(&function, now, &mut actions);
                 }
             }
@@ -131,8 +120,8 @@ impl State {
         now: Duration,
         actions: &mut Vec<Action>,
     ) {
-        let function = self.function(name, settings);
-        let queued = function.pods.values().map(Pod::load).sum::<usize>();
+        self.settle(name, settings);
+        let queued = self.pods_of(name).map(|(_, pod)| pod.load()).sum();
         if queued >= settings.max_queued {
             actions.push(Action::Refuse {
                 caller,
@@ -146,14 +135,14 @@ impl State {
     /// Gives a caller its place: in the least loaded pod, or in a new one if that
     /// has enough to do and another is allowed.
     fn place(&mut self, caller: CallerId, name: &str, now: Duration, actions: &mut Vec<Action>) {
-        let Some(Function { settings, pods }) = self.functions.get(name) else {
+        let Some(Function { settings, .. }) = self.functions.get(name) else {
             return;
         };
-        let open_pods = pods.values().filter(|pod| pod.is_open()).count();
-        let is_busy = |id: &PodId| pods[id].load() >= settings.max_waitlist_length;
+        let is_full = self.open_pods_of(name) >= settings.max_pods;
+        let is_free = |pod: &Pod| pod.load() < settings.max_waitlist_length;
         let least = self.least_loaded(name);
-        let chosen = match least.filter(|id| !is_busy(id) || open_pods >= settings.max_pods) {
-            Some(id) => id,
+        let chosen = match least.filter(|(_, pod)| is_full || is_free(pod)) {
+            Some((id, _)) => id,
             None => self.start(name, now, actions),
         };
         self.join(caller, chosen, actions);
@@ -163,7 +152,9 @@ impl State {
     fn join(&mut self, caller: CallerId, id: PodId, actions: &mut Vec<Action>) {
         self.last_turn += 1;
         let turn = self.last_turn;
-        let Some(pod) = self.pod(id) else { return };
+        let Some(pod) = self.pods.get_mut(&id) else {
+            return;
+        };
         pod.turn = turn;
         if pod.phase == Phase::Ready {
             pod.running.insert(caller);
@@ -175,37 +166,57 @@ impl State {
 
     /// The function's least loaded pod that takes callers; among equals, the one
     /// whose turn is longest ago.
-    fn least_loaded(&self, name: &str) -> Option<PodId> {
-        let pods = &self.functions.get(name)?.pods;
-        let open = pods.iter().filter(|(_, pod)| pod.is_open());
-        open.min_by_key(|(_, pod)| (pod.load(), pod.turn))
-            .map(|(id, _)| *id)
+    fn least_loaded(&self, name: &str) -> Option<(PodId, &Pod)> {
+        self.pods_of(name)
+            .filter(|(_, pod)| pod.is_open())
+            .min_by_key(|(_, pod)| (pod.load(), pod.turn))
     }
 
     fn start(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) -> PodId {
         let id = self.next_pod();
-        if let Some(function) = self.functions.get_mut(name) {
-            function.pods.insert(id, Pod::new(Phase::Starting, now));
-            actions.push(Action::Start {
-                pod: id,
-                function: name.to_owned(),
-            });
-        }
+        self.add(id, name, Phase::Starting, now);
+        actions.push(Action::Start {
+            pod: id,
+            function: name.to_owned(),
+        });
         id
     }
 
-    fn gave_up(&mut self, caller: CallerId) {
-        for pod in self
-            .functions
-            .values_mut()
-            .flat_map(|function| function.pods.values_mut())
-        {
-            pod.waiting.retain(|waiting| *waiting != caller);
+    /// A pod too many is of no use, whoever has started it.
+    fn adopted(
+        &mut self,
+        id: PodId,
+        name: &str,
+        settings: Settings,
+        now: Duration,
+        actions: &mut Vec<Action>,
+    ) {
+        self.settle(name, settings);
+        if self.pods.contains_key(&id) {
+            return;
+        }
+        if self.open_pods_of(name) < settings.max_pods {
+            self.add(id, name, Phase::Ready, now);
+        } else {
+            actions.push(Action::Delete { pod: id });
+        }
+    }
+
+    fn gave_up(&mut self, caller: CallerId, name: &str) {
+        let Some(function) = self.functions.get(name) else {
+            return;
+        };
+        for id in &function.pods {
+            if let Some(pod) = self.pods.get_mut(id) {
+                pod.waiting.retain(|waiting| *waiting != caller);
+            }
         }
     }
 
     fn released(&mut self, caller: CallerId, id: PodId, now: Duration, actions: &mut Vec<Action>) {
-        let Some(pod) = self.pod(id) else { return };
+        let Some(pod) = self.pods.get_mut(&id) else {
+            return;
+        };
         if !pod.running.remove(&caller) {
             return;
         }
@@ -218,7 +229,11 @@ impl State {
     }
 
     fn ready(&mut self, id: PodId, now: Duration, actions: &mut Vec<Action>) {
-        let Some(pod) = self.pod(id).filter(|pod| pod.phase == Phase::Starting) else {
+        let Some(pod) = self
+            .pods
+            .get_mut(&id)
+            .filter(|pod| pod.phase == Phase::Starting)
+        else {
             return;
         };
         pod.phase = Phase::Ready;
@@ -232,21 +247,23 @@ impl State {
     /// Those who run in it will notice by themselves; those who wait for it go
     /// to another pod of the function, or hear why.
     fn failed(&mut self, id: PodId, failure: &Failure, actions: &mut Vec<Action>) {
-        let Some(pod) = self.pod(id).filter(|pod| pod.phase != Phase::Lost) else {
+        let Some(pod) = self
+            .pods
+            .get_mut(&id)
+            .filter(|pod| pod.phase != Phase::Lost)
+        else {
             return;
         };
         pod.phase = Phase::Lost;
         let waiting = std::mem::take(&mut pod.waiting);
-        let is_idle = pod.running.is_empty();
+        let (is_idle, name) = (pod.running.is_empty(), Arc::clone(&pod.function));
         actions.push(Action::Delete { pod: id });
-        let name = self.name_of(id);
         if is_idle {
             self.forget(id);
         }
-        let Some(name) = name else { return };
         for caller in waiting {
             match self.least_loaded(&name) {
-                Some(other) => self.join(caller, other, actions),
+                Some((other, _)) => self.join(caller, other, actions),
                 None => actions.push(Action::Refuse {
                     caller,
                     refusal: Refusal::PodFailed(failure.clone()),
@@ -257,39 +274,29 @@ impl State {
 
     /// It finishes what it has. Those who wait for it to start want the new version.
     fn outdated(&mut self, id: PodId, actions: &mut Vec<Action>) {
-        let Some(pod) = self.pod(id).filter(|pod| pod.is_open()) else {
+        let Some(pod) = self.pods.get_mut(&id).filter(|pod| pod.is_open()) else {
             return;
         };
         pod.phase = Phase::Draining;
         let now = pod.used_at;
         let waiting = std::mem::take(&mut pod.waiting);
-        let is_idle = pod.running.is_empty();
-        let name = self.name_of(id);
+        let (is_idle, name) = (pod.running.is_empty(), Arc::clone(&pod.function));
         if is_idle {
             self.delete(id, actions);
         }
         for caller in waiting {
-            if let Some(name) = &name {
-                self.place(caller, name, now, actions);
-            }
+            self.place(caller, &name, now, actions);
         }
     }
 
     fn scan(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        let mut expired = Vec::new();
-        for function in self.functions.values() {
-            let ttl = function.settings.ttl;
-            let is_expired = |pod: &Pod| {
-                pod.phase == Phase::Ready && pod.load() == 0 && now >= pod.used_at + ttl
-            };
-            expired.extend(
-                function
-                    .pods
-                    .iter()
-                    .filter(|(_, pod)| is_expired(pod))
-                    .map(|(id, _)| *id),
-            );
-        }
+        let ttl = |pod: &Pod| self.functions.get(&pod.function).map(|f| f.settings.ttl);
+        let is_expired = |pod: &Pod| {
+            let is_idle = pod.phase == Phase::Ready && pod.load() == 0;
+            is_idle && ttl(pod).is_none_or(|ttl| now >= pod.used_at + ttl)
+        };
+        let expired = self.pods.iter().filter(|(_, pod)| is_expired(pod));
+        let expired: Vec<PodId> = expired.map(|(id, _)| *id).collect();
         for id in expired {
             self.delete(id, actions);
         }
@@ -302,47 +309,17 @@ impl State {
         actions.push(Action::Delete { pod: id });
     }
 
-    fn forget(&mut self, id: PodId) {
-        for function in self.functions.values_mut() {
-            function.pods.remove(&id);
+    /// From now on these settings hold for the function.
+    fn settle(&mut self, name: &str, settings: Settings) {
+        if let Some(function) = self.functions.get_mut(name) {
+            function.settings = settings;
+            return;
         }
-    }
-
-    fn function(&mut self, name: &str, settings: Settings) -> &mut Function {
-        let function = self
-            .functions
-            .entry(name.to_owned())
-            .or_insert_with(|| Function {
-                settings,
-                pods: BTreeMap::new(),
-            });
-        function.settings = settings;
-        function
-    }
-
-    fn pod(&mut self, id: PodId) -> Option<&mut Pod> {
-        self.functions
-            .values_mut()
-            .find_map(|function| function.pods.get_mut(&id))
-    }
-
-    fn name_of(&self, id: PodId) -> Option<String> {
-        let mut functions = self.functions.iter();
-        functions
-            .find(|(_, function)| function.pods.contains_key(&id))
-            .map(|(name, _)| name.clone())
-    }
-}
-
-impl Pod {
-    fn new(phase: Phase, now: Duration) -> Self {
-        Self {
-            phase,
-            waiting: VecDeque::new(),
-            running: BTreeSet::new(),
-            used_at: now,
-            turn: 0,
-        }
+        let function = Function {
+            settings,
+            pods: BTreeSet::new(),
+        };
+        self.functions.insert(name.into(), function);
     }
 }
 

@@ -71,6 +71,7 @@ pub enum Phase {
 
 #[derive(Debug)]
 pub(super) struct Pod {
+    pub(super) function: Arc<str>,
     pub(super) phase: Phase,
     pub(super) waiting: VecDeque<CallerId>,
     pub(super) running: BTreeSet<CallerId>,
@@ -94,13 +95,15 @@ impl Pod {
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) settings: Settings,
-    pub(super) pods: BTreeMap<PodId, Pod>,
+    pub(super) pods: BTreeSet<PodId>,
 }
 
 /// All functions with their pods and callers.
 #[derive(Debug, Default)]
 pub struct State {
-    pub(super) functions: BTreeMap<String, Function>,
+    pub(super) functions: BTreeMap<Arc<str>, Function>,
+    /// Of all functions; each also stands with its function.
+    pub(super) pods: BTreeMap<PodId, Pod>,
     pub(super) last_pod: u64,
     pub(super) last_turn: u64,
 }
@@ -108,20 +111,51 @@ pub struct State {
 impl State {
     /// Callers waiting or running, of all functions.
     pub fn in_flight(&self) -> usize {
-        self.pods().map(|(_, pod)| pod.load()).sum()
+        self.pods.values().map(Pod::load).sum()
     }
 
     /// The pods that are known, with their phase and load.
     pub fn overview(&self) -> Vec<(PodId, Phase, usize)> {
-        self.pods()
-            .map(|(id, pod)| (id, pod.phase, pod.load()))
+        self.pods
+            .iter()
+            .map(|(id, pod)| (*id, pod.phase, pod.load()))
             .collect()
     }
 
-    fn pods(&self) -> impl Iterator<Item = (PodId, &Pod)> {
-        self.functions
-            .values()
-            .flat_map(|function| &function.pods)
-            .map(|(id, pod)| (*id, pod))
+    /// The pods of one function.
+    pub(super) fn pods_of(&self, name: &str) -> impl Iterator<Item = (PodId, &Pod)> {
+        let ids = self.functions.get(name).into_iter();
+        ids.flat_map(|function| &function.pods)
+            .filter_map(|id| Some((*id, self.pods.get(id)?)))
+    }
+
+    /// How many pods of a function take callers.
+    pub(super) fn open_pods_of(&self, name: &str) -> usize {
+        self.pods_of(name).filter(|(_, pod)| pod.is_open()).count()
+    }
+
+    pub(super) fn add(&mut self, id: PodId, name: &str, phase: Phase, now: Duration) {
+        let Some((name, _)) = self.functions.get_key_value(name) else {
+            return;
+        };
+        let pod = Pod {
+            function: Arc::clone(name),
+            phase,
+            waiting: VecDeque::new(),
+            running: BTreeSet::new(),
+            used_at: now,
+            turn: 0,
+        };
+        if let Some(function) = self.functions.get_mut(&pod.function) {
+            function.pods.insert(id);
+        }
+        self.pods.insert(id, pod);
+    }
+
+    pub(super) fn forget(&mut self, id: PodId) {
+        let function = self.pods.remove(&id).map(|pod| pod.function);
+        if let Some(function) = function.and_then(|name| self.functions.get_mut(&name)) {
+            function.pods.remove(&id);
+        }
     }
 }

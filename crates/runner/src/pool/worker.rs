@@ -92,20 +92,24 @@ impl<L: Launcher> Worker<L> {
     /// closed, and deletions under way are finished; pods stay, for the next
     /// runner to adopt.
     pub async fn run(mut self, stop: CancellationToken) {
+        self.serve(&stop).await;
+        self.answers.clear();
+        let finish = async { while self.tasks.join_next().await.is_some() {} };
+        let _ = timeout(DELETIONS_END_WITHIN, finish).await;
+    }
+
+    async fn serve(&mut self, stop: &CancellationToken) {
         let mut scans = interval(self.scan_interval);
         scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             // Cancel-safe: none of these loses anything when another one is first.
             tokio::select! {
-                () = stop.cancelled() => break,
+                () = stop.cancelled() => return,
                 Some(message) = self.messages.recv() => self.hear(message),
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
                 _ = scans.tick() => self.decide(Event::Scan { now: self.pool.now() }),
             }
         }
-        self.answers.clear();
-        let finish = async { while self.tasks.join_next().await.is_some() {} };
-        let _ = timeout(DELETIONS_END_WITHIN, finish).await;
     }
 
     fn hear(&mut self, message: Message<L::Connection>) {
@@ -139,7 +143,7 @@ impl<L: Launcher> Worker<L> {
     }
 
     fn decide(&mut self, event: Event) {
-        if let Event::GaveUp { caller } = &event {
+        if let Event::GaveUp { caller, .. } = &event {
             self.answers.remove(caller);
         }
         for action in self.state.decide(event) {

@@ -25,7 +25,7 @@ use crate::{
 const DEFAULT_REGISTRY: &str = "gcr.io/kpt-fn/";
 
 /// How long a deletion is tried. What is left then, the next sweep collects.
-const DELETION: Duration = Duration::from_secs(30);
+const DELETION: Duration = Duration::from_secs(10);
 
 impl PodLauncher {
     /// Creates service and pod at once: neither needs the other to be there.
@@ -87,7 +87,7 @@ impl PodLauncher {
             ))
         };
         // An answer may have been lost: what is there under this name is ours.
-        let is_there = |error: &ApiError| error.code == Some(409);
+        let is_there = ApiError::says_it_exists;
         match service {
             Err(error) if !is_there(&error) => return Err(refused("service", error)),
             _ => {}

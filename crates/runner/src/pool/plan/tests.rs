@@ -216,6 +216,35 @@ fn an_adopted_pod_is_used_and_not_doubled() {
     assert_eq!(pool.request(1, SETTINGS), [lease(1, 1)]);
 }
 
+#[test]
+fn an_adopted_pod_too_many_is_deleted() {
+    let mut pool = Pool::default();
+    for pod in 1..=3 {
+        pool.0.next_pod();
+        let adopted = Event::Adopted {
+            function: "fn".into(),
+            settings: SETTINGS,
+            pod: PodId(pod),
+            now: at(0),
+        };
+        let expected: &[Action] = if pod == 3 { &[delete(3)] } else { &[] };
+        assert_eq!(pool.0.decide(adopted), expected);
+    }
+}
+
+#[test]
+fn a_caller_that_gives_up_leaves_others_their_places() {
+    let mut pool = Pool::default();
+    pool.request(1, SETTINGS);
+    pool.request(2, SETTINGS);
+    let gave_up = Event::GaveUp {
+        caller: CallerId(1),
+        function: "fn".into(),
+    };
+    assert_eq!(pool.0.decide(gave_up), []);
+    assert_eq!(pool.ready(1), [lease(2, 1)]);
+}
+
 /// One step of a generated history. Numbers pick among what there is at the time.
 #[derive(Debug, Clone)]
 enum Step {
@@ -263,6 +292,7 @@ struct Observer {
     now: u64,
     callers: u64,
     waiting: Vec<CallerId>,
+    wanted: HashMap<CallerId, String>,
     leased: Vec<(CallerId, PodId)>,
     /// Pods that exist as far as the cluster is concerned, and their function.
     pods: HashMap<PodId, String>,
@@ -291,6 +321,7 @@ impl Observer {
                 self.callers += 1;
                 let caller = CallerId(self.callers);
                 self.waiting.push(caller);
+                self.wanted.insert(caller, name(function));
                 Some(Event::Request {
                     caller,
                     function: name(function),
@@ -300,7 +331,8 @@ impl Observer {
             }
             Step::GiveUp(number) => pick(&self.waiting, *number).map(|caller| {
                 self.waiting.retain(|waiting| *waiting != caller);
-                Event::GaveUp { caller }
+                let function = self.wanted[&caller].clone();
+                Event::GaveUp { caller, function }
             }),
             Step::Release(number) => pick(&self.leased, *number).map(|(caller, pod)| {
                 self.leased.retain(|lease| lease.0 != caller);
@@ -325,23 +357,14 @@ impl Observer {
                 Event::Outdated { pod }
             }),
             Step::Adopt { function } => {
-                let count = |name: &str| {
-                    self.open
-                        .iter()
-                        .filter(|pod| self.pods[*pod] == name)
-                        .count()
-                };
-                // What the cluster has is not limited by us; here it is, to count simply.
-                (count(&name(function)) < SETTINGS.max_pods).then(|| {
-                    let pod = self.state.next_pod();
-                    self.pods.insert(pod, name(function));
-                    self.open.insert(pod);
-                    Event::Adopted {
-                        function: name(function),
-                        settings: SETTINGS,
-                        pod,
-                        now,
-                    }
+                let pod = self.state.next_pod();
+                self.pods.insert(pod, name(function));
+                self.open.insert(pod);
+                Some(Event::Adopted {
+                    function: name(function),
+                    settings: SETTINGS,
+                    pod,
+                    now,
                 })
             }
             Step::Warm { function } => Some(Event::Warm {

@@ -178,3 +178,43 @@ async fn the_end_closes_the_pool_finishes_deletions_and_leaves_pods() {
         Err(AcquireError::Closed)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
+    let fake = Fake::default();
+    let (mut worker, pool) = Worker::new(Arc::new(fake.clone()), Duration::from_secs(10));
+    let stop = CancellationToken::new();
+    let churn = async {
+        for round in 0..100 {
+            // Some do not come up, some are lost in use, some are given up on, the rest expire.
+            let calls = (0..10).map(|number| {
+                let pool = pool.clone();
+                async move {
+                    let function = match number {
+                        0 => "broken".to_owned(),
+                        1 => "panics".to_owned(),
+                        _ => format!("fn-{round}-{number}"),
+                    };
+                    let patience = Duration::from_millis(if number == 2 { 10 } else { 5_000 });
+                    let lease = timeout(patience, pool.acquire(&function, SETTINGS)).await;
+                    if let (3, Ok(Ok(lease))) = (number, &lease) {
+                        pool.failed(lease.pod, Failure::passing("gone"));
+                    }
+                }
+            });
+            futures::future::join_all(calls).await;
+            sleep(SETTINGS.ttl + Duration::from_secs(15)).await;
+        }
+        stop.cancel();
+    };
+    futures::join!(worker.serve(&stop), churn);
+
+    {
+        let seen = fake.0.lock().unwrap();
+        assert_eq!((seen.started.len(), seen.deleted.len()), (1000, 1000));
+    }
+    assert_eq!(worker.state.overview(), []);
+    assert!(worker.state.functions.is_empty());
+    assert!(worker.answers.is_empty() && worker.connections.is_empty());
+    assert!(worker.starting.is_empty() && worker.doomed.is_empty() && worker.tasks.is_empty());
+}

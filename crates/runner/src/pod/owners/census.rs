@@ -1,0 +1,178 @@
+//! What this runner knows of others by their leases: pure, so that who counts as
+//! dead, and when, can be shown without a cluster.
+
+use std::collections::HashMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
+/// Regular looks without a renewal after which a runner counts as dead. Looks are
+/// counted instead of time: clocks need not agree, and a runner that was itself
+/// stopped for a while takes nobody for dead.
+pub(super) const MISSED_LOOKS: u32 = 6;
+
+/// What is known of a runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    Me,
+    Alive,
+    Dead,
+    Unknown,
+}
+
+/// A runner's lease as it is found: its owner, and its last renewal.
+pub(super) type Found = (String, Option<MicroTime>);
+
+#[derive(Debug, Clone)]
+struct Sighting {
+    renewed: Option<MicroTime>,
+    missed_looks: u32,
+}
+
+/// All runners that have a lease, except ourselves.
+#[derive(Debug, Clone)]
+pub struct Census {
+    me: String,
+    sightings: HashMap<String, Sighting>,
+    /// What those are who have no lease. Dead only if that has just been looked
+    /// up: a runner makes its lease before its first pod.
+    without_lease: Life,
+}
+
+impl Census {
+    pub(super) fn new(me: &str) -> Self {
+        Self {
+            me: me.to_owned(),
+            sightings: HashMap::new(),
+            without_lease: Life::Unknown,
+        }
+    }
+
+    pub fn life(&self, owner: &str) -> Life {
+        if owner == self.me {
+            return Life::Me;
+        }
+        match self.sightings.get(owner) {
+            Some(sighting) if sighting.missed_looks >= MISSED_LOOKS => Life::Dead,
+            Some(_) => Life::Alive,
+            None => self.without_lease,
+        }
+    }
+
+    /// Whether there is no need to look who that is.
+    pub(super) fn knows(&self, owner: &str) -> bool {
+        owner == self.me || self.sightings.contains_key(owner)
+    }
+
+    /// Takes in what a look has found. Only the regular ones count as missed.
+    pub(super) fn observe(&mut self, found: Vec<Found>, is_regular: bool) {
+        let mut before = std::mem::take(&mut self.sightings);
+        for (owner, renewed) in found {
+            if owner == self.me {
+                continue;
+            }
+            let missed_looks = match before.remove(&owner) {
+                Some(old) if old.renewed == renewed => old.missed_looks + u32::from(is_regular),
+                _ => 0,
+            };
+            let sighting = Sighting {
+                renewed,
+                missed_looks,
+            };
+            self.sightings.insert(owner, sighting);
+        }
+    }
+
+    /// The same right after a look: whoever has no lease is gone.
+    pub(super) fn complete(&self) -> Self {
+        Self {
+            without_lease: Life::Dead,
+            ..self.clone()
+        }
+    }
+
+    /// Nobody can be seen to renew at the moment, so nobody is dead for that.
+    pub(super) fn excuse(&mut self) {
+        for sighting in self.sightings.values_mut() {
+            sighting.missed_looks = 0;
+        }
+    }
+
+    /// Whether somebody lived before who does not any more.
+    pub(super) fn misses_someone_of(&self, before: &Self) -> bool {
+        let mut living = before
+            .sightings
+            .keys()
+            .filter(|owner| before.life(owner) == Life::Alive);
+        living.any(|owner| self.life(owner) != Life::Alive)
+    }
+
+    /// Runners that are dead by their lease, which is still there.
+    pub fn dead(&self) -> impl Iterator<Item = &str> {
+        let owners = self.sightings.keys().map(String::as_str);
+        owners.filter(|owner| self.life(owner) == Life::Dead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::*;
+
+    fn found(owner: &str, second: i64) -> Vec<Found> {
+        let time = MicroTime(Timestamp::from_second(second).unwrap());
+        vec![(owner.to_owned(), Some(time))]
+    }
+
+    #[test]
+    fn a_runner_lives_as_long_as_it_is_seen_to_renew() {
+        let mut census = Census::new("me");
+        for second in 0..20 {
+            census.observe(found("other", second), true);
+            assert_eq!(census.life("other"), Life::Alive);
+        }
+        assert_eq!(census.life("me"), Life::Me);
+    }
+
+    #[test]
+    fn a_runner_is_dead_after_several_regular_looks_without_renewal() {
+        let mut census = Census::new("me");
+        census.observe(found("other", 1), true);
+        for _ in 1..MISSED_LOOKS {
+            census.observe(found("other", 1), true);
+            // Looks beside the regular ones say nothing: they may come in any number.
+            census.observe(found("other", 1), false);
+            assert_eq!(census.life("other"), Life::Alive);
+        }
+        let before = census.clone();
+        census.observe(found("other", 1), true);
+        assert_eq!(census.life("other"), Life::Dead);
+        assert_eq!(census.dead().collect::<Vec<_>>(), ["other"]);
+        assert!(census.misses_someone_of(&before) && !census.misses_someone_of(&census));
+
+        census.observe(found("other", 2), false);
+        assert_eq!(census.life("other"), Life::Alive, "it was only slow");
+    }
+
+    #[test]
+    fn while_nobody_can_be_seen_nobody_dies() {
+        let mut census = Census::new("me");
+        for _ in 0..3 * MISSED_LOOKS {
+            census.observe(found("other", 1), true);
+            census.excuse();
+            assert_eq!(census.life("other"), Life::Alive);
+        }
+    }
+
+    #[test]
+    fn who_has_no_lease_is_gone_only_if_that_was_just_looked_up() {
+        let mut census = Census::new("me");
+        census.observe(found("other", 1), true);
+        assert_eq!(census.life("new"), Life::Unknown);
+        assert!(!census.knows("new") && census.knows("other") && census.knows("me"));
+        assert_eq!(census.complete().life("new"), Life::Dead);
+        let before = census.clone();
+        census.observe(Vec::new(), false);
+        assert!(census.misses_someone_of(&before), "it has said goodbye");
+    }
+}
