@@ -18,6 +18,7 @@
 mod audit;
 pub mod inspection;
 mod outage;
+pub mod peer;
 pub mod pod;
 pub mod real_registry;
 mod report;
