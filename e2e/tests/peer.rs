@@ -169,7 +169,7 @@ fn a_rolling_upgrade_from_the_peer_fails_no_call_and_leaves_nothing_behind() {
         let at_the_peer = Load::start(&channel, &image, 2);
 
         // The peer's pod has as long to live, from now on, as one of ours.
-        let args = ["--pod-ttl=30s", "--scan-interval=1s"];
+        let args = ["--pod-ttl=25s", "--scan-interval=1s"];
         let ours = Runner::start(scope, &args)?;
         let channel = ours.server.connect().await;
         let at_ours = Load::start(&channel, &image, 4);
