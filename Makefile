@@ -94,7 +94,17 @@ cluster-clean: ## The same, and remove the programs that were built for it
 .PHONY: e2e
 e2e: build-wrapper ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
 	cargo test --locked --package e2e --package cluster --no-run
+	$(CLUSTER) peer
 	$(CLUSTER) down
 	$(CLUSTER) up
 	$(CLUSTER) exec -- cargo test --offline --locked --package e2e
 	cargo test --locked --package cluster
+
+# Optimised, as it is deployed. The node may be there already.
+.PHONY: bench
+bench: build-wrapper ## Measure beside Porch's own runner on a real node, into docs/performance.md (QUICK=1: only print)
+	cargo build --release --locked --package runner
+	cargo build --release --locked --package bench
+	$(CLUSTER) peer
+	$(CLUSTER) up
+	$(CLUSTER) exec -- target/release/bench

@@ -19,6 +19,7 @@ mod audit;
 pub mod inspection;
 mod load;
 mod outage;
+pub mod peer;
 pub mod pod;
 pub mod real_registry;
 mod report;

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use acceptance::{LIST, Server, evaluate};
 use anyhow::{Context, Result, ensure};
-use cluster::image::{Entry, ImageSpec};
+use cluster::image::ImageSpec;
 use cluster::layout::admin_kubeconfig;
 use cluster::registry::Registry;
-use cluster::seed::BUSYBOX;
+use cluster::seed::{with_shell, wrapper_image};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -31,30 +31,11 @@ fn wrapper() -> PathBuf {
     ))
 }
 
-/// An image with a shell and the tools that `links` names.
-fn with_shell(links: &[&str]) -> ImageSpec {
-    let mut entries = vec![Entry::program("bin/busybox", BUSYBOX)];
-    for applet in links {
-        let (path, target) = (format!("bin/{applet}"), "busybox".to_owned());
-        entries.push(Entry::Link { path, target });
-    }
-    ImageSpec {
-        entries,
-        env: vec!["PATH=/bin".to_owned()],
-        ..ImageSpec::default()
-    }
-}
-
 /// Publishes the wrapper's image under any name; its reference by digest, so that a node that
 /// outlives a build does not go on with the wrapper of before.
 pub fn publish_wrapper(repository: &str, tag: &str) -> Result<String> {
-    let mut spec = with_shell(&["cp", "sh"]);
-    spec.entries
-        .push(Entry::program("wrapper-server/wrapper-server", wrapper()));
-    let published = Registry::Open.publish(repository, tag, &spec)?;
-    let tagged = published.reference.rsplit_once(':');
-    let name = tagged.context("a reference has a tag")?.0;
-    Ok(format!("{name}@{}", published.digest))
+    let spec = wrapper_image(&wrapper());
+    Ok(Registry::Open.publish(repository, tag, &spec)?.pinned())
 }
 
 /// What a function made of a shell script looks like.
@@ -92,13 +73,29 @@ impl Runner {
 
     /// The same with the rights of a kubeconfig's user.
     pub fn start_with(scope: &Scope, name: &str, access: &Path, args: &[&str]) -> Result<Self> {
+        let wrapper = publish_wrapper("wrapper", "e2e")?;
+        Self::launch(scope, name, access, &wrapper, args)
+    }
+
+    /// The same with another wrapper's image.
+    pub fn start_wrapped(scope: &Scope, wrapper: &str, args: &[&str]) -> Result<Self> {
+        Self::launch(scope, "", &admin_kubeconfig(), wrapper, args)
+    }
+
+    fn launch(
+        scope: &Scope,
+        name: &str,
+        access: &Path,
+        wrapper: &str,
+        args: &[&str],
+    ) -> Result<Self> {
         let folder = TempDir::new()?;
         let mut command = Command::new(acceptance::server::binary("function-runner"));
         command
             .args(["--port=0", "--disable-runtimes=exec"])
             .arg(format!("--pod-namespace={}", scope.namespace()))
             .args(args)
-            .env("WRAPPER_SERVER_IMAGE", publish_wrapper("wrapper", "e2e")?)
+            .env("WRAPPER_SERVER_IMAGE", wrapper)
             .env("KUBECONFIG", access)
             .env("POD_NAME", name)
             .env("HOME", folder.path());

@@ -2,55 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use cluster::layout::admin_kubeconfig;
+use anyhow::{Context, ensure};
 use e2e::runner::{Runner, publish, script};
-use e2e::{Scope, scenario};
-use k8s_openapi::api::core::v1::{Pod, ResourceQuota, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use e2e::scenario;
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::ResourceExt as _;
-use serde_json::{Value, json};
+use serde_json::json;
 use tonic::Code;
-
-/// What Porch's own runner may do in the pod namespace, and nothing more.
-async fn bind_role_of_the_peer(scope: &Scope) -> Result<String> {
-    let account = json!({ "metadata": { "name": "porch-fn-runner" } });
-    scope.create_object::<ServiceAccount>(account).await?;
-    let rules = json!([
-        { "apiGroups": [""], "resources": ["pods"],
-          "verbs": ["create", "delete", "patch", "get", "watch", "list"] },
-        { "apiGroups": [""], "resources": ["services", "endpoints"],
-          "verbs": ["create", "delete", "get", "watch", "list"] },
-        { "apiGroups": [""], "resources": ["secrets"],
-          "verbs": ["create", "delete", "update", "get"] },
-    ]);
-    let role = json!({ "metadata": { "name": "porch-fn-runner" }, "rules": rules });
-    scope.create_object::<Role>(role).await?;
-    let subject = json!({ "kind": "ServiceAccount", "name": "porch-fn-runner",
-                          "namespace": scope.namespace() });
-    let binding = json!({
-        "metadata": { "name": "porch-fn-runner" },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
-                     "name": "porch-fn-runner" },
-        "subjects": [subject],
-    });
-    scope.create_object::<RoleBinding>(binding).await?;
-    Ok(format!(
-        "system:serviceaccount:{}:porch-fn-runner",
-        scope.namespace()
-    ))
-}
 
 #[test]
 fn under_the_peers_roles_everything_works_and_the_rest_is_one_warning_each() {
     scenario(async |scope| {
-        let user = bind_role_of_the_peer(scope).await?;
-        let mut access: Value = serde_json::from_slice(&std::fs::read(admin_kubeconfig())?)
-            .context("the node's kubeconfig is JSON")?;
-        access["users"][0]["user"]["as"] = user.into();
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("kubeconfig");
-        std::fs::write(&file, access.to_string())?;
+        e2e::peer::write_access(scope, &file).await?;
         let echo = publish(scope, "echo", &script("exec cat"))?;
         let other = publish(scope, "other", &script("exec cat"))?;
         let args = ["--pod-ttl=8s", "--scan-interval=1s"];

@@ -38,17 +38,15 @@ pub enum Missing {
 }
 
 impl Binaries {
-    /// Finds every program in the cache and builds what is not there.
-    pub(crate) fn obtain(missing: Missing) -> Result<Self> {
+    /// Finds the programs of these parts in the cache and builds what is not there.
+    pub(crate) fn obtain(parts: &[Part], missing: Missing) -> Result<Self> {
         let cache = cache_directory()?;
         namespaces::require_visible(&cache)?;
         let go = call("go", &["env", "GOVERSION", "GOOS", "GOARCH"])?;
         let directory = |part: Part| cache.join(key(part, &go));
         let absent = || -> Vec<Part> {
-            Part::ALL
-                .into_iter()
-                .filter(|part| !directory(*part).exists())
-                .collect()
+            let is_absent = |part: &Part| !directory(*part).exists();
+            parts.iter().copied().filter(is_absent).collect()
         };
         if !absent().is_empty() {
             if missing == Missing::Refuse {
@@ -58,16 +56,16 @@ impl Binaries {
             fs::create_dir_all(&cache)?;
             let _lock = lock(&cache)?;
             // The other build may have made what was absent.
-            let parts = absent();
-            for (number, part) in parts.iter().enumerate() {
-                eprintln!("building {} of {}: {part}", number + 1, parts.len());
+            let absent = absent();
+            for (number, part) in absent.iter().enumerate() {
+                eprintln!("building {} of {}: {part}", number + 1, absent.len());
                 build(*part, &directory(*part))
                     .with_context(|| format!("could not build {part}"))?;
             }
         }
-        let named = |part: Part| (part.name().to_owned(), directory(part));
+        let named = |part: &Part| (part.name().to_owned(), directory(*part));
         Ok(Self {
-            directories: Part::ALL.into_iter().map(named).collect(),
+            directories: parts.iter().map(named).collect(),
         })
     }
 

@@ -17,6 +17,7 @@ mod lock;
 pub mod namespaces;
 mod packages;
 mod parts;
+pub mod peer;
 mod pki;
 mod prerequisites;
 pub mod process;

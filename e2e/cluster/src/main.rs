@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use cluster::binaries::{self, Missing};
+use cluster::peer::Peer;
 use cluster::{down, exec, status, up};
 
 const HELP: &str = "\
@@ -12,6 +13,7 @@ cluster down             remove every trace of it
 cluster status           what runs
 cluster exec -- CMD …    run a command inside, with kubectl and its configuration
 cluster shell            the same, with your shell
+cluster peer             build Porch's own function runner, for tests and measurements beside it
 cluster clean            down, and remove the built programs too";
 
 fn main() -> ExitCode {
@@ -32,6 +34,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         ["up", "--cached"] => up::up(Missing::Refuse)?,
         ["down"] => down::down()?,
         ["status"] => status::print()?,
+        ["peer"] => println!("{}", Peer::obtain(Missing::Build)?.server.display()),
         ["clean"] => {
             down::down()?;
             binaries::clean()?;

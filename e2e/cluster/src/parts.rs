@@ -13,6 +13,7 @@ pub(crate) enum Part {
     CoreDns,
     Functions,
     ApplySetters,
+    Peer,
 }
 
 /// One program: the name it is kept under, its package, and its pinned version.
@@ -24,12 +25,23 @@ pub(crate) struct Program {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 5] = [
+    /// What every node needs.
+    pub(crate) const NODE: [Self; 5] = [
         Self::Etcd,
         Self::Kubernetes,
         Self::CoreDns,
         Self::Functions,
         Self::ApplySetters,
+    ];
+
+    /// All there are; the peer is built only for those who ask for it.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Etcd,
+        Self::Kubernetes,
+        Self::CoreDns,
+        Self::Functions,
+        Self::ApplySetters,
+        Self::Peer,
     ];
 
     #[must_use]
@@ -40,6 +52,7 @@ impl Part {
             Self::CoreDns => "coredns",
             Self::Functions => "functions",
             Self::ApplySetters => "apply-setters",
+            Self::Peer => "peer",
         }
     }
 
@@ -51,6 +64,7 @@ impl Part {
             Self::CoreDns => include_str!("../go/coredns/go.mod"),
             Self::Functions => include_str!("../go/functions/go.mod"),
             Self::ApplySetters => include_str!("../go/apply-setters/go.mod"),
+            Self::Peer => include_str!("../go/peer/go.mod"),
         }
     }
 
@@ -62,6 +76,7 @@ impl Part {
             Self::CoreDns => include_str!("../go/coredns/go.sum"),
             Self::Functions => include_str!("../go/functions/go.sum"),
             Self::ApplySetters => include_str!("../go/apply-setters/go.sum"),
+            Self::Peer => include_str!("../go/peer/go.sum"),
         }
     }
 
@@ -99,6 +114,17 @@ impl Part {
                 "apply-setters",
                 "github.com/kptdev/krm-functions-catalog/functions/go/apply-setters",
             )],
+            Self::Peer => &[
+                ("server", "github.com/nephio-project/porch/func/server"),
+                (
+                    "wrapper-server",
+                    "github.com/nephio-project/porch/func/wrapper-server",
+                ),
+                (
+                    "grpc-health-probe",
+                    "github.com/grpc-ecosystem/grpc-health-probe",
+                ),
+            ],
         }
     }
 

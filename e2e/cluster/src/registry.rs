@@ -121,3 +121,15 @@ pub struct Published {
     /// `sha256:…`, of the index where there is one.
     pub digest: String,
 }
+
+impl Published {
+    /// The reference that always means this very image, on nodes that keep images too.
+    #[must_use]
+    pub fn pinned(&self) -> String {
+        let reference = &self.reference;
+        let name = reference
+            .rsplit_once(':')
+            .map_or(reference.as_str(), |(name, _)| name);
+        format!("{name}@{}", self.digest)
+    }
+}

@@ -3,10 +3,10 @@
 //! The functions are packed once and kept beside their binaries; a start only uploads them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::binaries::Binaries;
 use crate::command::call;
@@ -46,6 +46,42 @@ pub fn function_reference(name: &str) -> Option<String> {
         "{}/{CATALOG}/{name}:{version}",
         Registry::Open.address()
     ))
+}
+
+/// The program of a real function, of the running node.
+pub fn function_program(name: &str) -> Result<PathBuf> {
+    let known = functions().iter().any(|(function, _)| *function == name);
+    ensure!(known, "no function is named {name}");
+    Ok(Binaries::recorded()?.program(name))
+}
+
+/// An image with a shell and the tools that `links` names.
+#[must_use]
+pub fn with_shell(links: &[&str]) -> ImageSpec {
+    let mut entries = vec![Entry::program("bin/busybox", BUSYBOX)];
+    for applet in links {
+        let (path, target) = (format!("bin/{applet}"), "busybox".to_owned());
+        entries.push(Entry::Link { path, target });
+    }
+    ImageSpec {
+        entries,
+        env: vec!["PATH=/bin".to_owned()],
+        ..ImageSpec::default()
+    }
+}
+
+/// An image of our wrapper, at both places that templates written for Porch's own copy from.
+#[must_use]
+pub fn wrapper_image(program: &Path) -> ImageSpec {
+    let mut image = with_shell(&["cp", "sh"]);
+    for folder in ["wrapper-server", "home/nonroot/wrapper-server"] {
+        let path = format!("{folder}/wrapper-server");
+        image.entries.push(Entry::program(&path, program));
+        let path = format!("{folder}/grpc-health-probe");
+        let target = "wrapper-server".to_owned();
+        image.entries.push(Entry::Link { path, target });
+    }
+    image
 }
 
 fn functions() -> Vec<(&'static str, &'static str)> {

@@ -23,6 +23,7 @@ use crate::layout::{
     ca_certificate, state,
 };
 use crate::lock::Lock;
+use crate::parts::Part;
 use crate::pki::{self, Authority};
 use crate::registry::{PASSWORD, Registry, USER};
 use crate::{cgroup, down, kubeconfig, namespaces, prerequisites, seed, status};
@@ -34,7 +35,7 @@ pub const INSIDE: &str = "start-inside";
 pub fn up(missing: Missing) -> Result<()> {
     namespaces::require_visible(&std::env::current_exe()?)?;
     prerequisites::ensure(missing)?;
-    let binaries = Binaries::obtain(missing)?;
+    let binaries = Binaries::obtain(&Part::NODE, missing)?;
     let _lock = Lock::take()?;
     let same_programs = Binaries::recorded().is_ok_and(|recorded| recorded == binaries);
     if same_programs && status::is_up() {

@@ -13,7 +13,10 @@ use super::roster::Usage;
 const KNOCK: Duration = Duration::from_millis(20);
 
 /// A single attempt: a name that does not resolve yet, or an address without a
-/// route, should not hold up the next one.
+/// route, should not hold up the next one. The first are short, because the
+/// kernel repeats a packet that was lost only after a second; then they double,
+/// for networks that need the time.
+const FIRST_ATTEMPT: Duration = Duration::from_millis(250);
 const ATTEMPT: Duration = Duration::from_secs(2);
 
 /// Detects pods whose node is gone.
@@ -48,6 +51,7 @@ pub async fn connect(address: &str) -> Result<Channel, tonic::transport::Error> 
         .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         // A failed function's message comes as a header.
         .http2_max_header_list_size(64 * 1024);
+    let mut time = FIRST_ATTEMPT;
     loop {
         let attempt = async {
             let channel = endpoint.connect().await.ok()?;
@@ -55,9 +59,10 @@ pub async fn connect(address: &str) -> Result<Channel, tonic::transport::Error> 
             health.check(HealthCheckRequest::default()).await.ok()?;
             Some(channel)
         };
-        match timeout(ATTEMPT, attempt).await {
+        match timeout(time, attempt).await {
             Ok(Some(channel)) => return Ok(channel),
-            Ok(None) | Err(_) => sleep(KNOCK).await,
+            Ok(None) => sleep(KNOCK).await,
+            Err(_) => time = (time * 2).min(ATTEMPT),
         }
     }
 }

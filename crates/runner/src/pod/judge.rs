@@ -1,15 +1,16 @@
 //! What is to happen to a pod or service that the pool does not know: pure, so
 //! that whose pod may be touched, and when, can be shown without a cluster.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::{
     api::core::v1::{Pod, Service},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
+use kube::ResourceExt as _;
 
 use super::{
-    blueprint::{IMAGE_REFERENCE, OWNER, RECLAIM_AFTER, TEMPLATE_VERSION},
+    blueprint::{IMAGE_LABEL, IMAGE_REFERENCE, OWNER, RECLAIM_AFTER, TEMPLATE_VERSION},
     owners::Life,
     progress::{Progress, progress},
 };
@@ -54,8 +55,10 @@ pub fn judge(pod: &Pod, life: impl Fn(&str) -> Life, around: &Circumstances<'_>)
     let created = created(metadata);
     let reclaim_after = annotation(metadata, RECLAIM_AFTER).and_then(|text| text.parse().ok());
     let over = (created + around.ttl.as_secs()).max(reclaim_after.unwrap_or(0));
-    // Of Porch's own runner, or of nobody: it may be in use, and its time tells.
+    // Of Porch's own runner, or of nobody. Porch's does not write down when it has
+    // used a pod last, and may go on using an old one beside us for a while.
     let Some(owner) = owner(metadata) else {
+        let over = over.max(around.began + around.ttl.as_secs());
         return if around.now > over {
             Verdict::Delete("its time is over and it names no owner")
         } else {
@@ -92,6 +95,17 @@ pub fn judge(pod: &Pod, life: impl Fn(&str) -> Life, around: &Circumstances<'_>)
     }
 }
 
+/// The service that goes with a pod. Those of Porch's own runner are not named
+/// after their pod but after its label, and a second pod may have the same.
+pub fn service_of(pod: &Pod, pods: &[Arc<Pod>]) -> String {
+    let label = |pod: &Pod| pod.labels().get(IMAGE_LABEL).cloned();
+    let label = label(pod).filter(|wanted| {
+        let shares = |other: &Arc<Pod>| label(other).as_ref() == Some(wanted);
+        pods.iter().filter(|other| shares(other)).count() <= 1
+    });
+    label.unwrap_or_else(|| pod.name_any())
+}
+
 /// Whether a service whose pod is not there may go.
 pub fn is_orphan(
     service: &Service,
@@ -124,7 +138,7 @@ mod tests {
 
     const AROUND: Circumstances<'static> = Circumstances {
         now: 10_000,
-        began: 9_000,
+        began: 8_100,
         template_version: Some("v1"),
         ttl: Duration::from_secs(1_800),
         start_timeout: Duration::from_secs(60),
@@ -200,6 +214,17 @@ mod tests {
     }
 
     #[test]
+    fn an_old_pod_of_the_peer_lives_on_until_we_have_been_there_for_its_time() {
+        let old = pod(1, &json!({ OWNER: null, RECLAIM_AFTER: null }));
+        let beside_the_peer = Circumstances {
+            began: 9_000,
+            ..AROUND
+        };
+        let verdict = judge(&old, |_| Life::Dead, &beside_the_peer);
+        assert_eq!(verdict, Verdict::Keep);
+    }
+
+    #[test]
     fn a_pod_of_the_peer_or_of_an_unknown_owner_lives_until_its_time_is_over() {
         for (owner, life) in [(json!(null), Life::Dead), (json!("other"), Life::Unknown)] {
             let young = pod(9_000, &json!({ OWNER: owner, RECLAIM_AFTER: null }));
@@ -209,6 +234,19 @@ mod tests {
             let old = pod(1, &json!({ OWNER: owner, RECLAIM_AFTER: "9999" }));
             assert!(matches!(verdict(&old, life), Verdict::Delete(_)));
         }
+    }
+
+    #[test]
+    fn a_foreign_pods_service_goes_with_it_unless_another_pod_needs_it() {
+        let labelled = |name: &str| {
+            let metadata = json!({ "name": name, "labels": { IMAGE_LABEL: "fn-v1-1-01234567" } });
+            let pod: Pod = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
+            Arc::new(pod)
+        };
+        let (first, second) = (labelled("a"), labelled("b"));
+        assert_eq!(service_of(&first, &[first.clone()]), "fn-v1-1-01234567");
+        let both = [first.clone(), second];
+        assert_eq!(service_of(&first, &both), "a", "its own name: no service");
     }
 
     #[test]

@@ -6,19 +6,22 @@
 //! ```
 //! Every step is bounded by the start timeout, and while it lasts the roster
 //! knows what the pod waits for. Requests that may succeed later are repeated.
+//! What the time went to is in the log, and told to callers who got no pod.
 
 mod create;
 mod explain;
+mod phases;
 
 use std::{
     hash::{BuildHasher as _, RandomState},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use explain::unknown_image;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
+use phases::{Phase, Phases, Told};
 use registry::{Client, Metadata, Reference};
 use tokio::time::{Instant, timeout_at};
 
@@ -30,6 +33,7 @@ use super::{
     judge::owner,
     names::pod_name,
     owners::Owners,
+    progress::{Progress, progress},
     pull_secret::PullSecret,
     roster::Roster,
     watch::Watch,
@@ -59,16 +63,21 @@ impl Launcher for PodLauncher {
     type Connection = Connection;
 
     async fn start(&self, function: &str, pod: PodId) -> Result<Connection, Failure> {
-        let deadline = Instant::now() + self.start_timeout;
+        let began = Instant::now();
+        let deadline = began + self.start_timeout;
+        let clock = Clock(Mutex::new(Phases::begin(began)));
         self.roster.begin(pod, function);
-        match timeout_at(deadline, self.bring_up(function, pod, deadline)).await {
+        match timeout_at(deadline, self.bring_up(function, pod, deadline, &clock)).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let waits_for = self.roster.starting(function);
                 let waits_for = waits_for.as_deref().unwrap_or("its start");
                 let seconds = self.start_timeout.as_secs_f32();
+                let phases = clock.into_phases();
+                let told = Told(&phases, Instant::now());
                 Err(Failure::passing(format!(
-                    "no pod within {seconds} s (--pod-start-timeout): it waited for {waits_for}"
+                    "no pod within {seconds} s (--pod-start-timeout): it waited for {waits_for}; \
+                     {told}"
                 )))
             }
         }
@@ -96,30 +105,39 @@ impl PodLauncher {
         function: &str,
         id: PodId,
         deadline: Instant,
+        clock: &Clock,
     ) -> Result<Connection, Failure> {
         let reference: Reference = function
             .parse()
             .map_err(|error| Failure::lasting(format!("invalid image reference: {error}")))?;
         let image = self.metadata.get(&reference, deadline).await;
         let image = image.map_err(|error| unknown_image(&error))?;
+        clock.over(Phase::Metadata);
         let name = pod_name(function, &image.digest.to_string(), &unique());
         self.roster.name(id, &name);
         self.create(function, &reference, &image, &name, id, deadline)
             .await?;
+        clock.over(Phase::Create);
         self.roster.waits_for(id, "its containers".into());
-        let tell = |what| self.roster.waits_for(id, what);
-        if let Err(reason) = self.watch.addressed(&name, tell).await {
-            return Err(self.failure(&name, reason).await);
-        }
-        self.roster
-            .waits_for(id, "the wrapper server's answer".into());
         let address = self.address(&name);
+        let come_up = async {
+            self.watch.addressed(&name).await;
+            connect(&address).await
+        };
+        let look = |pod: &Pod| {
+            clock.see(pod);
+            self.roster.waits_for(id, waits_for(pod));
+        };
         // Cancel-safe: whichever is first, the other is of no use any more.
         let channel = tokio::select! {
-            channel = connect(&address) => channel,
-            reason = self.watch.lost(&name) => return Err(self.failure(&name, reason).await),
+            channel = come_up => channel,
+            reason = self.watch.follow(&name, look) => {
+                return Err(self.failure(&name, reason).await);
+            }
         };
         let channel = channel.map_err(|error| Failure::passing(error.to_string()))?;
+        clock.over(Phase::Wrapper);
+        tracing::info!(name, "a pod is up: {}", clock.line());
         let usage = self.roster.ready(id);
         // From here on losses are reported to the pool; one before that is ours.
         if let Some(reason) = self.watch.loss(&name) {
@@ -157,6 +175,40 @@ impl PodLauncher {
             ..
         } = self;
         format!("{name}.{namespace}.svc.{cluster_domain}:{WRAPPER_PORT}")
+    }
+}
+
+/// The phases of a start that is under way, and the present moment.
+struct Clock(Mutex<Phases>);
+
+impl Clock {
+    fn with<T>(&self, work: impl FnOnce(&mut Phases, Instant) -> T) -> T {
+        let mut phases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut phases, Instant::now())
+    }
+
+    fn over(&self, phase: Phase) {
+        self.with(|phases, now| phases.over(phase, now));
+    }
+
+    fn see(&self, pod: &Pod) {
+        self.with(|phases, now| phases.see(pod, now));
+    }
+
+    fn line(&self) -> String {
+        self.with(|phases, now| phases.line(now))
+    }
+
+    fn into_phases(self) -> Phases {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a pod that has not answered yet waits for.
+fn waits_for(pod: &Pod) -> String {
+    match progress(pod) {
+        Progress::Waiting(what) => what,
+        _ => "the wrapper server's answer".into(),
     }
 }
 

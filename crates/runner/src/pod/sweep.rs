@@ -20,7 +20,7 @@ use super::{
     api,
     blueprint::{IMAGE_DIGEST, OWNER, RECLAIM_AFTER, TEMPLATE_VERSION},
     connect::Connection,
-    judge::{Circumstances, Verdict, annotation, is_orphan, judge, owner},
+    judge::{Circumstances, Verdict, annotation, is_orphan, judge, owner, service_of},
     launch::PodLauncher,
     owners::{Census, Owners},
     roster::{Entry, Stage},
@@ -162,7 +162,8 @@ impl Sweeper {
             Verdict::Keep => {}
             Verdict::Delete(reason) => {
                 tracing::info!(name, "deleting a pod: {reason}");
-                self.launcher.remove(&name).await;
+                let service = service_of(pod, &self.launcher.watch.all());
+                self.launcher.remove_both(&name, &service).await;
             }
             Verdict::Adopt { function } => self.adopt(pod, &name, &function).await,
         }

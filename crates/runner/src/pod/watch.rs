@@ -158,22 +158,39 @@ impl<K: Watched> Watch<K> {
 const ENDED: &str = "the watch over pods has ended";
 
 impl Watch<Pod> {
-    /// Waits until the pod has an address, or nothing will come of it. What it
-    /// waits for meanwhile is told to `tell`.
-    pub async fn addressed(&self, name: &str, tell: impl Fn(String)) -> Result<(), String> {
+    /// Waits until the pod has an address. It is told long before the kubelet
+    /// looks at the containers again and says that they run.
+    pub async fn addressed(&self, name: &str) {
+        let has_address = || {
+            let pod = self.get(name);
+            let status = pod.as_ref().and_then(|pod| pod.status.as_ref());
+            let address = status.and_then(|status| status.pod_ip.as_deref());
+            address.is_some_and(|address| !address.is_empty())
+        };
+        self.until(has_address).await;
+    }
+
+    /// Shows a pod that is coming up to `look` at every change, until nothing
+    /// will come of it; the reason.
+    pub async fn follow(&self, name: &str, look: impl Fn(&Pod)) -> String {
         let mut changes = self.changes.clone();
+        let mut was_seen = false;
         loop {
             changes.borrow_and_update();
-            match self.get(name).map(|pod| progress(&pod)) {
-                Some(Progress::Addressed) => return Ok(()),
-                Some(Progress::Failed(reason)) => return Err(reason),
-                Some(Progress::Leaving) => return Err("the pod is being deleted".into()),
-                Some(Progress::Waiting(what)) => tell(what),
+            match self.get(name) {
+                Some(pod) => {
+                    if let Some(reason) = pod.loss() {
+                        return reason;
+                    }
+                    look(&pod);
+                    was_seen = true;
+                }
+                None if was_seen => return Pod::GONE.into(),
                 // Created a moment ago: the watch will tell.
                 None => {}
             }
             if changes.changed().await.is_err() {
-                return Err(ENDED.into());
+                return ENDED.into();
             }
         }
     }

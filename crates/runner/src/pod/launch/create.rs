@@ -123,14 +123,18 @@ impl PodLauncher {
         }
     }
 
-    /// Removes a pod and its service.
+    /// Removes a pod and its service, which has the same name.
     pub async fn remove(&self, name: &str) {
+        self.remove_both(name, name).await;
+    }
+
+    pub async fn remove_both(&self, name: &str, service: &str) {
         let parameters = DeleteParams::default();
         let quiet = |_: &ApiError| {};
         let deletion = async {
             futures::join!(
                 api::persist(|| self.pods.delete(name, &parameters), quiet),
-                api::persist(|| self.services.delete(name, &parameters), quiet),
+                api::persist(|| self.services.delete(service, &parameters), quiet),
             )
         };
         let Ok((pod, service)) = timeout(DELETION, deletion).await else {

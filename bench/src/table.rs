@@ -1,0 +1,161 @@
+//! The measurements as a Markdown table, and its place in a document.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+
+use crate::stats::{Figure, ratios, short};
+use crate::work::{Bar, Unit, Work};
+
+/// The two sides of each round.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Rounds {
+    pub(crate) ours: Vec<f64>,
+    pub(crate) peer: Vec<f64>,
+}
+
+pub(crate) type Measurements = BTreeMap<Work, Rounds>;
+
+const HEAD: &str = "\
+| work | ours | peer | ours : peer | bar | met |
+|---|---|---|---|---|---|
+";
+
+/// One row for each kind of work that was measured.
+pub(crate) fn render(measurements: &Measurements) -> String {
+    let mut table = HEAD.to_owned();
+    for work in Work::ALL {
+        let Some(row) = measurements.get(&work).and_then(|rounds| row(work, rounds)) else {
+            continue;
+        };
+        table.push_str(&row);
+    }
+    table
+}
+
+fn row(work: Work, rounds: &Rounds) -> Option<String> {
+    let ours = Figure::of(&rounds.ours)?;
+    let peer = Figure::of(&rounds.peer)?;
+    let ratio = Figure::of(&ratios(&rounds.ours, &rounds.peer))?;
+    let met = if work.bar().is_met(ratio.median) {
+        "yes"
+    } else {
+        "**no**"
+    };
+    Some(format!(
+        "| {} | {} | {} | **{}** {} | {} | {met} |\n",
+        work.name(),
+        with_unit(work.unit(), &ours),
+        with_unit(work.unit(), &peer),
+        quotient(ratio.median),
+        spread(&ratio, quotient),
+        bar(work.bar()),
+    ))
+}
+
+fn with_unit(unit: Unit, figure: &Figure) -> String {
+    let unit = match unit {
+        Unit::Milliseconds => "ms",
+        Unit::CallsPerSecond => "/s",
+        Unit::Megabytes => "MB",
+    };
+    format!("{} {unit} {}", short(figure.median), spread(figure, short))
+        .trim_end()
+        .to_owned()
+}
+
+/// In parentheses; nothing where all values look the same.
+fn spread(figure: &Figure, text: fn(f64) -> String) -> String {
+    let (least, most) = (text(figure.least), text(figure.most));
+    if least == most {
+        String::new()
+    } else {
+        format!("({least} to {most})")
+    }
+}
+
+/// A ratio as it is spoken: `1/23`, `0.43`, `41 ×`.
+fn quotient(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio >= 1.0 => format!("{} ×", short(ratio)),
+        ratio if ratio > 0.0 && ratio < 0.2 => format!("1/{}", short(1.0 / ratio)),
+        ratio => short(ratio),
+    }
+}
+
+fn bar(bar: Bar) -> String {
+    match bar {
+        Bar::AtMost(bar) => {
+            let whole = (1.0 / bar).round();
+            if (bar * whole - 1.0).abs() < 1e-9 && whole > 2.0 {
+                format!("at most 1/{whole}")
+            } else {
+                format!("at most {bar}")
+            }
+        }
+        Bar::AtLeast(bar) => format!("at least {bar} ×"),
+    }
+}
+
+/// Replaces what stands between a document's two marks.
+pub(crate) fn insert(document: &str, text: &str) -> Result<String> {
+    const BEGIN: &str = "<!-- measured: begin -->\n";
+    const END: &str = "<!-- measured: end -->";
+    let (before, rest) = document
+        .split_once(BEGIN)
+        .context("no mark for the begin")?;
+    let (_, after) = rest.split_once(END).context("no mark for the end")?;
+    Ok(format!("{before}{BEGIN}{text}{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(work: Work, ours: &[f64], peer: &[f64]) -> String {
+        let rounds = Rounds {
+            ours: ours.to_vec(),
+            peer: peer.to_vec(),
+        };
+        render(&[(work, rounds)].into())
+    }
+
+    #[test]
+    fn a_row_shows_medians_spread_ratio_and_whether_the_bar_is_met() {
+        let table = measured(Work::WarmPodAlone, &[2.0, 1.0, 3.0], &[60.0, 60.0, 60.0]);
+        assert!(
+            table.ends_with(
+                "| warm pod, identity, 1 caller, p50 | 2.00 ms (1.00 to 3.00) | 60.0 ms | \
+                 **1/30.0** (1/60.0 to 1/20.0) | at most 1/20 | yes |\n"
+            ),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn a_bar_that_is_missed_is_said() {
+        let table = measured(Work::ExecTogether, &[100.0], &[100.0]);
+        assert!(
+            table.ends_with("| **1.00 ×**  | at least 1.3 × | **no** |\n"),
+            "{table}"
+        );
+        let table = measured(Work::FirstCall, &[60.0], &[100.0]);
+        assert!(
+            table.ends_with("| **0.60**  | at most 0.6 | yes |\n"),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_row() {
+        assert_eq!(render(&Measurements::new()), HEAD);
+    }
+
+    #[test]
+    fn only_what_is_between_the_marks_is_replaced() {
+        let document = "a\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nz\n";
+        let expected = "a\n<!-- measured: begin -->\nnew\n<!-- measured: end -->\nz\n";
+        assert_eq!(insert(document, "new\n").unwrap(), expected);
+        assert!(insert("nothing", "new").is_err());
+    }
+}

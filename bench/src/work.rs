@@ -1,0 +1,96 @@
+//! What is measured: each kind of work with its unit and the bar that it has to reach.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Work {
+    WarmPodAlone,
+    WarmPodTogether,
+    WarmPodSetNamespace,
+    ExecSetNamespace,
+    ExecTogether,
+    LargeListInPod,
+    LargeListInExec,
+    FirstCall,
+    MemoryIdle,
+    MemoryAfterLargeLists,
+    WrapperSize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Milliseconds,
+    CallsPerSecond,
+    Megabytes,
+}
+
+/// What ours, divided by the peer's, has to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Bar {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Bar {
+    pub(crate) fn is_met(self, ratio: f64) -> bool {
+        match self {
+            Self::AtMost(bar) => ratio <= bar,
+            Self::AtLeast(bar) => ratio >= bar,
+        }
+    }
+}
+
+impl Work {
+    /// In the order of the table.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::WarmPodAlone,
+        Self::WarmPodTogether,
+        Self::WarmPodSetNamespace,
+        Self::ExecSetNamespace,
+        Self::ExecTogether,
+        Self::LargeListInPod,
+        Self::LargeListInExec,
+        Self::FirstCall,
+        Self::MemoryIdle,
+        Self::MemoryAfterLargeLists,
+        Self::WrapperSize,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::WarmPodAlone => "warm pod, identity, 1 caller, p50",
+            Self::WarmPodTogether => "warm pod, identity, 16 callers",
+            Self::WarmPodSetNamespace => "warm pod, set-namespace (Go), 16 callers",
+            Self::ExecSetNamespace => "exec, set-namespace (Go), 1 caller, p50",
+            Self::ExecTogether => "exec, identity, 16 callers",
+            Self::LargeListInPod => "4.5 MB list, identity, pod, p50",
+            Self::LargeListInExec => "4.5 MB list, identity, exec, p50",
+            Self::FirstCall => "first call, no pod yet, image on the node",
+            Self::MemoryIdle => "resident memory, idle",
+            Self::MemoryAfterLargeLists => "resident memory after 4.5 MB calls of 16 callers",
+            Self::WrapperSize => "wrapper and probe binaries",
+        }
+    }
+
+    pub(crate) fn unit(self) -> Unit {
+        match self {
+            Self::WarmPodTogether | Self::WarmPodSetNamespace | Self::ExecTogether => {
+                Unit::CallsPerSecond
+            }
+            Self::MemoryIdle | Self::MemoryAfterLargeLists | Self::WrapperSize => Unit::Megabytes,
+            _ => Unit::Milliseconds,
+        }
+    }
+
+    pub(crate) fn bar(self) -> Bar {
+        match self {
+            Self::WarmPodAlone | Self::WrapperSize => Bar::AtMost(1.0 / 20.0),
+            Self::WarmPodTogether => Bar::AtLeast(30.0),
+            Self::WarmPodSetNamespace => Bar::AtLeast(10.0),
+            Self::ExecSetNamespace => Bar::AtMost(0.5),
+            Self::ExecTogether => Bar::AtLeast(1.3),
+            Self::LargeListInPod => Bar::AtMost(1.0 / 6.0),
+            Self::LargeListInExec | Self::FirstCall => Bar::AtMost(0.6),
+            Self::MemoryIdle => Bar::AtMost(1.0 / 4.0),
+            Self::MemoryAfterLargeLists => Bar::AtMost(1.0 / 3.0),
+        }
+    }
+}
