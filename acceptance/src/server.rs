@@ -18,6 +18,10 @@ use crate::{image, system};
 /// How long a server may take to listen or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Processes that wait for a call end this soon: tests that count processes
+/// should not wait for a minute.
+const IDLE: &str = "--started-ahead-idle=1s";
+
 /// A running server. Dropping it kills it and whatever it runs.
 #[derive(Debug)]
 pub struct Server {
@@ -87,7 +91,7 @@ impl Server {
         let config = folder.path().join("config.yaml");
         fs::write(&config, exec_config()).expect("a file");
         let mut command = Command::new(binary("function-runner"));
-        command.args(["--port=0", "--disable-runtimes=pod"]);
+        command.args(["--port=0", "--disable-runtimes=pod", IDLE]);
         command.arg(format!("--functions={}", functions().display()));
         command.arg(format!("--config={}", config.display()));
         command.args(args);
@@ -102,7 +106,7 @@ impl Server {
     pub fn wrapper_with(args: &[&str], name: &str) -> Self {
         let mut command = Command::new(binary("wrapper-server"));
         command
-            .args(["--port", "0"])
+            .args(["--port", "0", IDLE])
             .args(args)
             .arg("--")
             .arg(functions().join(name));
@@ -214,6 +218,12 @@ impl Server {
             );
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Ends the server as the system does when there is no memory left.
+    pub fn kill(&mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::KILL).expect("a live server");
+        self.wait();
     }
 
     /// Waits until no function, nor anything that one has started, is left.

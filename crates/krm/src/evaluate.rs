@@ -1,7 +1,6 @@
-//! Runs a function and judges the run.
+//! Judges runs of functions.
 
-use bytes::Bytes;
-use process::{Command, Completed, Limits};
+use process::{Completed, RunError};
 
 use crate::outcome::{Failure, FunctionError, Output, judge};
 
@@ -9,15 +8,13 @@ use crate::outcome::{Failure, FunctionError, Output, judge};
 /// worst case (odd YAML) would hold up other calls for too long.
 const LARGE: usize = 256 * 1024;
 
-/// Runs `command` on a ResourceList. `function` is what callers call it.
+/// Waits for a run on a ResourceList and judges it. `function` is what callers call it.
 pub async fn evaluate(
     function: &str,
-    command: &Command,
-    resource_list: Bytes,
-    limits: Limits,
+    run: impl Future<Output = Result<Completed, RunError>>,
 ) -> Result<Output, FunctionError> {
     let verdict = async {
-        let completed = process::run(command, resource_list, limits).await?;
+        let completed = run.await?;
         if completed.stdout.len() < LARGE {
             return judge(completed);
         }

@@ -58,8 +58,13 @@ struct Children {
 #[derive(Default)]
 struct State {
     last_call: CallId,
-    /// Calls that have not ended.
+    /// Calls that have not ended, and programs that are still getting ready.
     calls: BTreeSet<CallId>,
+    /// Programs that are ready and wait for their call. They start nothing while
+    /// they wait, so a stray without a mark is none of theirs.
+    waiting: BTreeSet<CallId>,
+    /// Nothing is started any more: this process ends.
+    is_over: bool,
     /// Children that we started and have not reaped.
     children: HashMap<Pid, Registered>,
     /// What is known of processes that came to us, until we reap them. Looking
@@ -82,6 +87,10 @@ struct Stray {
 const LOOKS: u8 = 3;
 
 impl State {
+    fn is_live(&self, call: CallId) -> bool {
+        self.calls.contains(&call) || self.waiting.contains(&call)
+    }
+
     fn all_started(&self, pids: &[Pid]) -> bool {
         pids.iter().all(|pid| self.children.contains_key(pid))
     }
@@ -124,6 +133,9 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
         .unwrap_or_else(PoisonError::into_inner);
     let id = {
         let mut state = children.state();
+        if state.is_over {
+            return Err(io::Error::other("this server is ending"));
+        }
         state.last_call += 1;
         state.last_call
     };
@@ -155,7 +167,12 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
 pub fn end_all(patience: Duration) {
     let children = *CHILDREN;
     let deadline = Instant::now() + patience;
-    children.state().calls.clear();
+    {
+        let mut state = children.state();
+        state.is_over = true;
+        state.calls.clear();
+        state.waiting.clear();
+    }
     loop {
         let state = children.state();
         for group in state.children.keys() {
@@ -175,12 +192,35 @@ pub fn end_all(patience: Duration) {
     }
 }
 
+impl Call {
+    pub(crate) fn leader(&self) -> Pid {
+        self.group
+    }
+
+    /// The program is ready and does nothing until it is given its input.
+    pub(crate) fn wait(&self) {
+        let mut state = CHILDREN.state();
+        if state.calls.remove(&self.id) {
+            state.waiting.insert(self.id);
+        }
+    }
+
+    /// The program goes on: its input comes.
+    pub(crate) fn go_on(&self) {
+        let mut state = CHILDREN.state();
+        if state.waiting.remove(&self.id) {
+            state.calls.insert(self.id);
+        }
+    }
+}
+
 impl Drop for Call {
     fn drop(&mut self) {
         let children = *CHILDREN;
         {
             let mut state = children.state();
             state.calls.remove(&self.id);
+            state.waiting.remove(&self.id);
             // The number is ours as long as the child is not reaped, or its
             // group still has members. Should it have been given to another
             // call's child meanwhile, our group is gone already.
@@ -252,7 +292,7 @@ impl Children {
             self.end_strays();
             return;
         };
-        let live = state.calls.contains(&call);
+        let live = state.is_live(call);
         drop(state);
         if let Ok(Some((_, status))) = status {
             let end = status.terminating_signal().map_or_else(
@@ -295,24 +335,23 @@ impl Children {
     /// belongs to one of the calls that were live when it came: once all of those
     /// have ended, so has its own.
     fn is_over(&self, state: &mut State, stray: Pid) -> bool {
-        let State {
-            strays,
-            calls,
-            last_call,
-            ..
-        } = state;
-        let known = strays.entry(stray).or_insert(Stray {
+        let newest = state.last_call;
+        let known = state.strays.entry(stray).or_insert(Stray {
             call: None,
-            newest: *last_call,
+            newest,
             looks: 0,
         });
         if known.call.is_none() && known.looks < LOOKS {
             known.looks += 1;
             known.call = strays::call_of(stray);
         }
-        match known.call {
-            Some(call) => !calls.contains(&call),
-            None => self.began_alone && calls.first().is_none_or(|oldest| *oldest > known.newest),
+        let (call, newest) = (known.call, known.newest);
+        match call {
+            Some(call) => !state.is_live(call),
+            None => {
+                let oldest = state.calls.first();
+                self.began_alone && oldest.is_none_or(|oldest| *oldest > newest)
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// A program with its arguments. No shell is involved.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Command {
     program: PathBuf,
     args: Vec<OsString>,
@@ -17,7 +17,7 @@ pub struct Command {
 }
 
 /// Which variables a program sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Environment {
     /// Those that programs need to find files, speak a language and reach the
     /// network; not the rest, which may hold credentials.

@@ -9,10 +9,14 @@
 //!   passed, the caller lost interest), everything the program started ends too:
 //!   its process group, and whatever left that group (see [`strays`]).
 //!
+//! [`Ahead`] promises the same, sooner: it keeps programs that were used lately
+//! started, one process for one call (see [`ahead`]).
+//!
 //! One thread reaps every child of this process (see [`children`]), as PID 1 in
 //! a container must. It follows that **no other code of the process may start
 //! children**: their exit status would be taken.
 
+mod ahead;
 mod capture;
 mod children;
 mod command;
@@ -20,6 +24,7 @@ mod run;
 mod strays;
 mod sys;
 
+pub use ahead::{Ahead, Bounds};
 pub use capture::Log;
 pub use children::{Exit, adopt_orphans, end_all};
 pub use command::{Command, Environment};

@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     capture::{CaptureError, Log, capture, capture_log},
-    children::{self, Exit, Started},
+    children::{self, Call, Exit, Started},
     command::Command,
 };
 
@@ -57,64 +57,94 @@ pub enum RunError {
 
 /// Runs `command` on `input`. Dropping the future ends the program, too.
 pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
-    let cannot_start = |source| RunError::Start {
+    let started = Program::start(command).map_err(|source| RunError::Start {
         program: command.program().to_owned(),
         source,
-    };
-    let Started {
-        call,
-        stdin,
-        stdout,
-        stderr,
-        mut exit,
-    } = children::start(command).map_err(cannot_start)?;
-    let mut stdin = pipe::Sender::from_owned_fd(OwnedFd::from(stdin)).map_err(cannot_start)?;
-    let mut stdout = pipe::Receiver::from_owned_fd(OwnedFd::from(stdout)).map_err(cannot_start)?;
-    let stderr = pipe::Receiver::from_owned_fd(OwnedFd::from(stderr)).map_err(cannot_start)?;
+    })?;
+    started.run(input, limits).await
+}
 
-    // Most functions change little: their output is about as long as their input.
-    let mut output = BytesMut::with_capacity((input.len() + 4096).min(limits.output));
-    let mut log = Log::default();
-    let conversation = async {
-        let feed = async {
-            // A program that does not read all of its input is within its rights;
-            // closing our end of the pipe tells it where the input ends.
-            let _ = stdin.write_all(&input).await;
-            drop(stdin);
-            pending::<Infallible>().await
-        };
-        let listen = async {
-            let log = async {
-                capture_log(stderr, &mut log).await;
-                Ok(())
-            };
-            tokio::try_join!(capture(&mut stdout, &mut output, limits.output), log)
-        };
-        tokio::select! {
-            captured = listen => captured.map(|_| ()),
-            never = feed => match never {},
-        }
-    };
+/// A started program that has not been given its input. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) call: Call,
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
+    pub(crate) exit: oneshot::Receiver<Exit>,
+}
 
-    let ended = until_end(conversation, &mut exit, limits.deadline).await;
-    // The program has ended, or has to: everything it started goes with it.
-    drop(call);
-    if !exit.is_terminated() {
-        // Gone, not only told to go, when the caller hears of it.
-        let _ = timeout(GONE_WITHIN, exit).await;
+impl Program {
+    pub(crate) fn start(command: &Command) -> io::Result<Self> {
+        let Started {
+            call,
+            stdin,
+            stdout,
+            stderr,
+            exit,
+        } = children::start(command)?;
+        Ok(Self {
+            call,
+            stdin: pipe::Sender::from_owned_fd(OwnedFd::from(stdin))?,
+            stdout: pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?,
+            stderr: pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))?,
+            exit,
+        })
     }
-    let log = log.into_bytes();
-    match ended {
-        Ok(end) if output.len() + log.len() <= limits.output => Ok(Completed {
-            exit: end,
-            stdout: output.freeze(),
-            log,
-        }),
-        Ok(_) | Err(Interrupted::OutputTooLarge) => Err(RunError::OutputTooLarge {
-            limit: limits.output,
-        }),
-        Err(Interrupted::Deadline) => Err(RunError::DeadlineExceeded { log }),
-        Err(Interrupted::Read(error)) => Err(RunError::Read(error)),
+
+    /// Feeds the program and waits for its end.
+    pub(crate) async fn run(self, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
+        let Self {
+            call,
+            mut stdin,
+            mut stdout,
+            stderr,
+            mut exit,
+        } = self;
+        // Most functions change little: their output is about as long as their input.
+        let mut output = BytesMut::with_capacity((input.len() + 4096).min(limits.output));
+        let mut log = Log::default();
+        let conversation = async {
+            let feed = async {
+                // A program that does not read all of its input is within its rights;
+                // closing our end of the pipe tells it where the input ends.
+                let _ = stdin.write_all(&input).await;
+                drop(stdin);
+                pending::<Infallible>().await
+            };
+            let listen = async {
+                let log = async {
+                    capture_log(stderr, &mut log).await;
+                    Ok(())
+                };
+                tokio::try_join!(capture(&mut stdout, &mut output, limits.output), log)
+            };
+            tokio::select! {
+                captured = listen => captured.map(|_| ()),
+                never = feed => match never {},
+            }
+        };
+
+        let ended = until_end(conversation, &mut exit, limits.deadline).await;
+        // The program has ended, or has to: everything it started goes with it.
+        drop(call);
+        if !exit.is_terminated() {
+            // Gone, not only told to go, when the caller hears of it.
+            let _ = timeout(GONE_WITHIN, exit).await;
+        }
+        let log = log.into_bytes();
+        match ended {
+            Ok(end) if output.len() + log.len() <= limits.output => Ok(Completed {
+                exit: end,
+                stdout: output.freeze(),
+                log,
+            }),
+            Ok(_) | Err(Interrupted::OutputTooLarge) => Err(RunError::OutputTooLarge {
+                limit: limits.output,
+            }),
+            Err(Interrupted::Deadline) => Err(RunError::DeadlineExceeded { log }),
+            Err(Interrupted::Read(error)) => Err(RunError::Read(error)),
+        }
     }
 }
 

@@ -46,6 +46,34 @@ pub(crate) fn adopted() -> Vec<Pid> {
     }
 }
 
+/// Whether a process has children, of any of its threads.
+pub(crate) fn has_children(pid: Pid) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    for thread in threads.flatten() {
+        match fs::read(thread.path().join("children")) {
+            Ok(children) if children.is_empty() => {}
+            Ok(_) => return true,
+            Err(_) => return !children_by_scan(pid.as_raw_pid().cast_unsigned()).is_empty(),
+        }
+    }
+    false
+}
+
+/// The resident memory that a process shares with no file, in bytes; 0 if it
+/// cannot be told.
+pub(crate) fn own_memory(pid: Pid) -> u64 {
+    let pages = || {
+        let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+        let mut fields = text.split_whitespace().map(str::parse::<u64>);
+        let resident = fields.nth(1)?.ok()?;
+        let shared = fields.next()?.ok()?;
+        Some(resident.saturating_sub(shared))
+    };
+    pages().unwrap_or(0) * rustix::param::page_size() as u64
+}
+
 fn children_by_scan(own: u32) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();

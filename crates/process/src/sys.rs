@@ -3,7 +3,7 @@
 //! integers or a local out-parameter.
 #![allow(unsafe_code)]
 
-use std::{fs, io, mem::MaybeUninit};
+use std::{fs, io, mem::MaybeUninit, time::Duration};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
@@ -33,6 +33,26 @@ pub(crate) fn wait_for_any_child() -> io::Result<Option<Pid>> {
             _ => return Err(error),
         }
     }
+}
+
+/// How much processor time a process has used, all its threads together.
+pub(crate) fn processor_time(pid: Pid) -> io::Result<Duration> {
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: `clock` is valid for a write of its type.
+    let error = unsafe { libc::clock_getcpuclockid(pid.as_raw_pid(), &raw mut clock) };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for a write of its type.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let part = |number: i64| number.unsigned_abs();
+    Ok(Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec)))
 }
 
 /// Marks every open descriptor from `first` on as not to be inherited. Ours

@@ -131,6 +131,19 @@ pub(crate) static FLAGS: &[Group] = &[
                 "true",
                 "Run functions that are part of the runner, where no executable has their name.",
             ),
+            value(
+                "started-ahead",
+                "COUNT",
+                "8",
+                "Most processes of recently used functions that are kept started, waiting for their \
+                 call, each for one call; 0 starts every function when it is called.",
+            ),
+            value(
+                "started-ahead-idle",
+                "DURATION",
+                "1m",
+                "How long after a function's last call such processes of it are kept.",
+            ),
         ],
     },
     Group {

@@ -44,6 +44,9 @@ pub struct ExecConfig {
     pub config_is_required: bool,
     /// Whether functions that are part of the runner may be used.
     pub bundled: bool,
+    /// Most processes of functions that wait for their call; 0: none do.
+    pub started_ahead: usize,
+    pub started_ahead_idle: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -132,6 +135,8 @@ impl Config {
                 config: flags.text("config")?.into(),
                 config_is_required: flags.is_given("config"),
                 bundled: flags.switch("bundled-functions")?,
+                started_ahead: flags.get("started-ahead", value::number)?,
+                started_ahead_idle: flags.get("started-ahead-idle", value::positive_duration)?,
             },
             pod: PodConfig {
                 namespace: flags.get("pod-namespace", name)?,

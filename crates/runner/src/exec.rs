@@ -20,7 +20,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use krm::Output;
-use process::Limits;
+use process::{Ahead, Bounds, Limits};
 use program::Program;
 use service::{EvaluateError, Evaluation, Evaluator};
 use table::{Complaint, Table};
@@ -39,6 +39,7 @@ pub struct ExecRuntime {
     current: Arc<Current>,
     max_output: usize,
     threads: bundled::Threads,
+    ahead: Ahead,
     /// Ends with the runtime.
     _watcher: AbortOnDropHandle<()>,
 }
@@ -107,6 +108,10 @@ impl ExecRuntime {
             current,
             max_output,
             threads: bundled::Threads::new(),
+            ahead: Ahead::new(Bounds::new(
+                config.exec.started_ahead,
+                config.exec.started_ahead_idle,
+            )),
             _watcher: AbortOnDropHandle::new(watcher),
         })
     }
@@ -138,7 +143,8 @@ impl Evaluator for ExecRuntime {
         };
         match &function.program {
             Program::File(command) => {
-                Ok(krm::evaluate(&image, command, resource_list, limits).await?)
+                let run = self.ahead.run(command, resource_list, limits);
+                Ok(krm::evaluate(&image, run).await?)
             }
             Program::Native(native) => {
                 self.threads

@@ -1,6 +1,6 @@
 //! `wrapper-server --port 9446 --max-request-body-size N [--verbosity V] -- ENTRYPOINT ARG…`
 
-use std::ffi::OsString;
+use std::{ffi::OsString, time::Duration};
 
 use goflags::{Flag, FlagError, Group, Takes, value};
 
@@ -10,6 +10,9 @@ pub(crate) struct Args {
     pub(crate) port: u16,
     pub(crate) max_message_size: usize,
     pub(crate) verbosity: u8,
+    /// Most processes of the function that wait for their call; 0: none do.
+    pub(crate) started_ahead: usize,
+    pub(crate) started_ahead_idle: Duration,
     /// Never empty.
     pub(crate) entrypoint: Vec<OsString>,
 }
@@ -53,6 +56,19 @@ static FLAGS: &[Group] = &[Group {
             help: "How much to log: 0 errors, 1 warnings, 2 information, 3 and 4 debug, 5 all.",
         },
         Flag {
+            name: "started-ahead",
+            takes: Takes::Value("COUNT"),
+            default: "4",
+            help: "Most processes of the function that are kept started, waiting for their call, \
+                   each for one call; 0 starts it when it is called.",
+        },
+        Flag {
+            name: "started-ahead-idle",
+            takes: Takes::Value("DURATION"),
+            default: "1m",
+            help: "How long after the last call such processes are kept.",
+        },
+        Flag {
             name: "help",
             takes: Takes::Switch,
             default: "false",
@@ -74,6 +90,8 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Request, ArgsError> {
         })?,
         max_message_size: flags.get("max-request-body-size", value::number)?,
         verbosity: flags.get("verbosity", value::number)?,
+        started_ahead: flags.get("started-ahead", value::number)?,
+        started_ahead_idle: flags.get("started-ahead-idle", value::positive_duration)?,
         entrypoint: flags.rest,
     };
     match args.entrypoint.first() {

@@ -13,7 +13,7 @@ use std::{env, ffi::OsString, path::Path, process::ExitCode, time::Duration};
 
 use args::{Args, Request};
 use krm::Output;
-use process::{Command, Environment, Limits};
+use process::{Ahead, Bounds, Command, Environment, Limits};
 use service::{EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown};
 
 /// For callers that send no deadline; the runner always does.
@@ -68,7 +68,7 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
             let shutdown = Shutdown::listen()?;
             let listener = service::bind(args.port)
                 .map_err(|error| format!("cannot listen on port {}: {error}", args.port))?;
-            let function = Function::new(&args.entrypoint, args.max_message_size);
+            let function = Function::new(args);
             let server = Server::new(
                 Handler::new(function, DEFAULT_TIMEOUT),
                 args.max_message_size,
@@ -84,15 +84,17 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
 #[derive(Debug)]
 struct Function {
     command: Command,
+    ahead: Ahead,
     max_output: usize,
 }
 
 impl Function {
-    fn new(entrypoint: &[OsString], max_message_size: usize) -> Self {
-        let command = Command::new(&entrypoint[0], Environment::Inherited).args(&entrypoint[1..]);
+    fn new(args: &Args) -> Self {
+        let (program, words) = (&args.entrypoint[0], &args.entrypoint[1..]);
         Self {
-            command,
-            max_output: service::max_output(max_message_size),
+            command: Command::new(program, Environment::Inherited).args(words),
+            ahead: Ahead::new(Bounds::new(args.started_ahead, args.started_ahead_idle)),
+            max_output: service::max_output(args.max_message_size),
         }
     }
 }
@@ -110,6 +112,7 @@ impl Evaluator for Function {
             output: self.max_output,
             deadline,
         };
-        Ok(krm::evaluate(&image, &self.command, resource_list, limits).await?)
+        let run = self.ahead.run(&self.command, resource_list, limits);
+        Ok(krm::evaluate(&image, run).await?)
     }
 }
