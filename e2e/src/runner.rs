@@ -22,12 +22,9 @@ use crate::scope::Scope;
 /// How long objects may take to come or go.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The static binary that `make build` makes, which `make e2e` sees to.
-fn wrapper() -> PathBuf {
-    PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../target/release/wrapper-server"
-    ))
+/// The binaries that `make build` makes, which `make e2e` sees to.
+fn binaries() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release"))
 }
 
 /// An image with a shell and the tools that `links` names.
@@ -44,12 +41,10 @@ fn with_shell(links: &[&str]) -> ImageSpec {
     }
 }
 
-/// Publishes the wrapper's image under any name; its reference by digest, so that a node that
-/// outlives a build does not go on with the wrapper of before.
+/// Publishes the wrapper's image, as users get it, under any name; its reference by digest, so that a
+/// node that outlives a build does not go on with the wrapper of before.
 pub fn publish_wrapper(repository: &str, tag: &str) -> Result<String> {
-    let mut spec = with_shell(&["cp", "sh"]);
-    spec.entries
-        .push(Entry::program("wrapper-server/wrapper-server", wrapper()));
+    let spec = images::wrapper(&binaries());
     let published = Registry::Open.publish(repository, tag, &spec)?;
     let tagged = published.reference.rsplit_once(':');
     let name = tagged.context("a reference has a tag")?.0;
