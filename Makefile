@@ -34,6 +34,10 @@ build-wrapper:
 	RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile wrapper --locked --target $(HOST) --package wrapper-server
 	install -D target/$(HOST)/wrapper/wrapper-server target/release/wrapper-server
 
+.PHONY: images
+images: build ## Build both container images into target/images, without an engine (TAG=… PUSH=registry/folder)
+	cargo run --quiet --locked --package images -- --tag '$(TAG)' --push '$(PUSH)' -- $(SKOPEO_FLAGS)
+
 .PHONY: test
 test: ## Run every test there is; says what it had to leave out
 	scripts/test-all
@@ -92,7 +96,7 @@ cluster-clean: ## The same, and remove the programs that were built for it
 
 # Built outside and run inside a fresh node; then the node's own coming and going.
 .PHONY: e2e
-e2e: build-wrapper ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
+e2e: images ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
 	cargo test --locked --package e2e --package cluster --no-run
 	$(CLUSTER) peer
 	$(CLUSTER) down

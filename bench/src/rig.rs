@@ -11,7 +11,7 @@ use cluster::image::{Entry, ImageSpec};
 use cluster::layout::state;
 use cluster::peer::Peer;
 use cluster::registry::{Published, Registry};
-use cluster::seed::{function_program, function_reference, wrapper_image};
+use cluster::seed::{function_program, function_reference};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -69,7 +69,7 @@ impl Rig {
         );
         fs::write(folder.path().join("config.yaml"), config)?;
         let wrappers = [
-            publish("wrapper", &wrapper_image(&ours("wrapper-server")))?.pinned(),
+            publish("wrapper", &images::wrapper(&ours("")))?.pinned(),
             publish("peer-wrapper", &peer.wrapper_image())?.pinned(),
         ];
         let rig = Self {

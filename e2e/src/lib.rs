@@ -16,6 +16,7 @@
 //! ```
 
 mod audit;
+pub mod deployment;
 pub mod inspection;
 mod load;
 mod outage;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use cluster::image::ImageSpec;
 use cluster::layout::admin_kubeconfig;
 use cluster::registry::Registry;
-use cluster::seed::{with_shell, wrapper_image};
+use cluster::seed::with_shell;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -23,18 +23,15 @@ use crate::scope::Scope;
 /// How long objects may take to come or go.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The static binary that `make build` makes, which `make e2e` sees to.
-fn wrapper() -> PathBuf {
-    PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../target/release/wrapper-server"
-    ))
+/// The binaries that `make build` makes, which `make e2e` sees to.
+fn binaries() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release"))
 }
 
-/// Publishes the wrapper's image under any name; its reference by digest, so that a node that
-/// outlives a build does not go on with the wrapper of before.
+/// Publishes the wrapper's image, as users get it, under any name; its reference by digest, so that a
+/// node that outlives a build does not go on with the wrapper of before.
 pub fn publish_wrapper(repository: &str, tag: &str) -> Result<String> {
-    let spec = wrapper_image(&wrapper());
+    let spec = images::wrapper(&binaries());
     Ok(Registry::Open.publish(repository, tag, &spec)?.pinned())
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use cluster::layout::admin_kubeconfig;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, Pod, PodStatus, ServiceAccount};
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{Condition, await_condition, conditions};
 use kube::{Client, Config, Resource};
@@ -54,6 +54,21 @@ impl Scope {
             .becomes::<ServiceAccount>("default", "made", conditions::is_created())
             .await?;
         Ok(scope)
+    }
+
+    /// Another namespace that is there and nobody else's: it goes with this one.
+    pub async fn adopt_namespace(&self, namespace: &str) -> Result<Self> {
+        let namespaces: Api<Namespace> = Api::all(self.client());
+        let owner = namespaces.get(&self.namespace).await?;
+        let reference = owner.controller_owner_ref(&());
+        let patch = json!({ "metadata": { "ownerReferences": [reference] } });
+        namespaces
+            .patch(namespace, &PatchParams::default(), &Patch::Merge(&patch))
+            .await?;
+        Ok(Self {
+            client: self.client(),
+            namespace: namespace.to_owned(),
+        })
     }
 
     #[must_use]

@@ -130,6 +130,7 @@ fn an_image_runs_with_its_own_entrypoint_command_user_and_environment() {
             user: Some("10001".to_owned()),
             env: words("COLOUR=green"),
             architectures: words("arm64 amd64 riscv64"),
+            ..ImageSpec::default()
         };
         let image = Registry::Open.publish("smoke/settings", "v1", &spec)?;
         scope

@@ -92,6 +92,7 @@ Usage:
   function-runner inspect IMG       ask a registry about an image (see inspect --help)
   function-runner fn NAME           run a bundled function on standard input
   function-runner fn list           show the bundled functions
+  function-runner fn config         show them as a file for --config
 
 Flags may have one dash or two, their value after = or a space.
 Durations are written as in Go: 30m, 1h30m, 90s.

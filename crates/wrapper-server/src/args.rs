@@ -99,3 +99,20 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Request, ArgsError> {
         _ => Err(ArgsError::NoEntrypoint),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FLAGS;
+
+    #[test]
+    fn the_documentation_has_every_flag_with_its_default() {
+        let text = include_str!("../../../docs/operations.md");
+        let (_, text) = text.split_once("### The wrapper server").unwrap();
+        let of_server = |name: &&str| !["help", "h", "version"].contains(name);
+        for flag in FLAGS.iter().flat_map(|group| group.flags) {
+            let default = Some(flag.default).filter(|default| !default.is_empty());
+            let row = format!("| `--{}` | {} |", flag.name, default.unwrap_or("none"));
+            assert!(text.contains(&row) || !of_server(&flag.name), "{row}");
+        }
+    }
+}

@@ -4,12 +4,20 @@
 //! Debian images alike; PID 1 there, so that `process` reaps whatever is orphaned.
 //!
 //! Called as `grpc-health-probe` it asks a server's health instead, for pod
-//! templates that probe with a command.
+//! templates that probe with a command; called as `cp` it copies, so that its
+//! image needs nothing else to hand it over.
 
 mod args;
+mod cp;
 mod probe;
 
-use std::{env, ffi::OsString, path::Path, process::ExitCode, time::Duration};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
 
 use args::{Args, Request};
 use krm::Output;
@@ -26,12 +34,14 @@ fn main() -> ExitCode {
     let mut words = env::args_os();
     let called_as = words.next().unwrap_or_default();
     let words: Vec<OsString> = words.collect();
-    if Path::new(&called_as)
-        .file_name()
-        .is_some_and(|name| name == "grpc-health-probe")
-    {
-        return probe::main(words);
+    match Path::new(&called_as).file_name().and_then(OsStr::to_str) {
+        Some("grpc-health-probe") => probe::main(words),
+        Some("cp") => cp::main(words),
+        _ => wrapper(words),
     }
+}
+
+fn wrapper(words: Vec<OsString>) -> ExitCode {
     match args::parse(words) {
         Ok(Request::Help(text)) => {
             print!("{text}");

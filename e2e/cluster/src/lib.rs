@@ -10,7 +10,6 @@ mod command;
 pub mod component;
 pub mod down;
 pub mod exec;
-pub mod image;
 mod kubeconfig;
 pub mod layout;
 mod lock;
@@ -25,3 +24,5 @@ pub mod registry;
 pub mod seed;
 pub mod status;
 pub mod up;
+
+pub use images::layout as image;

@@ -2,12 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Result;
 
-use crate::command::run;
 use crate::image::{ImageSpec, Layout};
 use crate::layout::{authority_directory, ca_certificate, state};
 
@@ -83,29 +81,16 @@ impl Registry {
     }
 
     /// Uploads a packed image. What arrives has the digest of the layout, byte for byte.
-    pub(crate) fn push(self, layout: &Layout, repository: &str, tag: &str) -> Result<Published> {
+    pub fn push(self, layout: &Layout, repository: &str, tag: &str) -> Result<Published> {
         let reference = format!("{}/{repository}:{tag}", self.address());
-        let mut copy = Command::new("skopeo");
-        copy.args([
-            "--insecure-policy",
-            "copy",
-            "--quiet",
-            "--all",
-            "--preserve-digests",
-        ]);
-        match self {
-            Self::Open => copy.arg("--dest-tls-verify=false"),
-            Self::Private => {
-                copy.arg(format!("--dest-creds={USER}:{PASSWORD}"));
-                copy.arg(format!(
-                    "--dest-cert-dir={}",
-                    authority_directory().display()
-                ))
-            }
+        let flags = match self {
+            Self::Open => vec!["--dest-tls-verify=false".to_owned()],
+            Self::Private => vec![
+                format!("--dest-creds={USER}:{PASSWORD}"),
+                format!("--dest-cert-dir={}", authority_directory().display()),
+            ],
         };
-        copy.arg(format!("oci:{}", layout.directory().display()));
-        copy.arg(format!("docker://{reference}"));
-        run(&mut copy)?;
+        images::push(layout, &reference, &flags)?;
         Ok(Published {
             reference,
             digest: layout.digest()?,

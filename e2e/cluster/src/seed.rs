@@ -70,20 +70,6 @@ pub fn with_shell(links: &[&str]) -> ImageSpec {
     }
 }
 
-/// An image of our wrapper, at both places that templates written for Porch's own copy from.
-#[must_use]
-pub fn wrapper_image(program: &Path) -> ImageSpec {
-    let mut image = with_shell(&["cp", "sh"]);
-    for folder in ["wrapper-server", "home/nonroot/wrapper-server"] {
-        let path = format!("{folder}/wrapper-server");
-        image.entries.push(Entry::program(&path, program));
-        let path = format!("{folder}/grpc-health-probe");
-        let target = "wrapper-server".to_owned();
-        image.entries.push(Entry::Link { path, target });
-    }
-    image
-}
-
 fn functions() -> Vec<(&'static str, &'static str)> {
     let parts = [Part::Functions, Part::ApplySetters];
     parts

@@ -17,6 +17,7 @@ Usage:
   function-runner fn NAME   run a bundled function: a ResourceList on standard input,
                             the result on standard output
   function-runner fn list   show names, versions and images
+  function-runner fn config show the same as a file for --config, to begin one with
 ";
 
 /// Runs the command with the words after its name.
@@ -28,6 +29,7 @@ pub(crate) fn function(words: Vec<OsString>) -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ended = match words[..] {
         ["list"] => list(),
+        ["config"] => config(),
         ["--help" | "-help" | "-h"] => io::stdout()
             .write_all(HELP.as_bytes())
             .map(|()| ExitCode::SUCCESS),
@@ -53,6 +55,18 @@ fn list() -> io::Result<ExitCode> {
             versions.join(" "),
             images.join(" ")
         )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn config() -> io::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "functions:")?;
+    for (name, versions) in bundled::all() {
+        writeln!(out, "- function: {name}\n  images:")?;
+        for image in catalog::images(name, versions) {
+            writeln!(out, "  - {image}")?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,5 @@
-//! Container images made from local files, without a container engine.
-//!
-//! An image is written as an OCI layout on disk: one layer, and one manifest per architecture. The
-//! same specification gives the same digest every time.
+//! An image made from local files and written as an OCI layout on disk: one layer, and one manifest
+//! per architecture. The same specification gives the same digest every time.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -26,8 +25,22 @@ pub struct ImageSpec {
     pub user: Option<String>,
     /// `NAME=value`
     pub env: Vec<String>,
+    /// What a server in it listens on, as `9445/tcp`.
+    pub ports: Vec<String>,
+    pub labels: Vec<(String, String)>,
     /// In Go's words (`amd64`, `arm64`); more than one makes an index. Empty: this machine's.
     pub architectures: Vec<String>,
+    pub packing: Packing,
+}
+
+/// What matters more about a layer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Packing {
+    /// That it is packed soon: for tests.
+    #[default]
+    Quick,
+    /// That it is small: for everyone who pulls it.
+    Small,
 }
 
 /// One path of an image, given without a leading slash. Parent directories come by themselves.
@@ -79,7 +92,7 @@ impl Layout {
             directory.join("oci-layout"),
             r#"{"imageLayoutVersion":"1.0.0"}"#,
         )?;
-        let (layer, uncompressed) = layout.layer(&spec.entries)?;
+        let (layer, uncompressed) = layout.layer(spec)?;
         let native = [native_architecture().to_owned()];
         let architectures = if spec.architectures.is_empty() {
             &native[..]
@@ -105,7 +118,7 @@ impl Layout {
 
     /// The layout that was written there before.
     #[must_use]
-    pub(crate) fn existing(directory: &Path) -> Self {
+    pub fn existing(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
         }
@@ -117,10 +130,31 @@ impl Layout {
     }
 
     /// The digest by which a registry will know the image.
-    pub(crate) fn digest(&self) -> Result<String> {
-        let index: Value = serde_json::from_slice(&fs::read(self.directory.join("index.json"))?)?;
-        let digest = index["manifests"][0]["digest"].as_str();
-        Ok(digest.context("the layout names no image")?.to_owned())
+    pub fn digest(&self) -> Result<String> {
+        digest_of(&self.index()?["manifests"][0]).map(str::to_owned)
+    }
+
+    /// Bytes of the layers as they are pulled, and as they are unpacked. For one architecture.
+    pub fn sizes(&self) -> Result<Sizes> {
+        let manifest = self.json(&self.digest()?)?;
+        let layers = manifest["layers"].as_array();
+        let mut sizes = Sizes::default();
+        for layer in layers.context("an index has no layers of its own")? {
+            let blob = File::open(self.blob(digest_of(layer)?))?;
+            sizes.packed += blob.metadata()?.len();
+            sizes.unpacked += io::copy(&mut GzDecoder::new(blob), &mut io::sink())?;
+        }
+        Ok(sizes)
+    }
+
+    pub(crate) fn index(&self) -> Result<Value> {
+        let text = fs::read(self.directory.join("index.json"))
+            .with_context(|| format!("no image in {}", self.directory.display()))?;
+        Ok(serde_json::from_slice(&text)?)
+    }
+
+    pub(crate) fn json(&self, digest: &str) -> Result<Value> {
+        Ok(serde_json::from_slice(&fs::read(self.blob(digest))?)?)
     }
 
     fn manifest(
@@ -142,6 +176,12 @@ impl Layout {
         if let Some(user) = &spec.user {
             run["User"] = json!(user);
         }
+        for port in &spec.ports {
+            run["ExposedPorts"][port] = json!({});
+        }
+        for (name, value) in &spec.labels {
+            run["Labels"][name] = json!(value);
+        }
         let config = json!({
             "architecture": architecture,
             "os": "linux",
@@ -156,12 +196,16 @@ impl Layout {
     }
 
     /// The layer's descriptor, and the digest of its content before compression.
-    fn layer(&self, entries: &[Entry]) -> Result<(Value, String)> {
+    fn layer(&self, spec: &ImageSpec) -> Result<(Value, String)> {
         let path = self.directory.join("layer.partial");
         let compressed = Hashing::new(File::create(&path)?);
-        let plain = Hashing::new(GzEncoder::new(compressed, Compression::fast()));
+        let level = match spec.packing {
+            Packing::Quick => Compression::fast(),
+            Packing::Small => Compression::default(),
+        };
+        let plain = Hashing::new(GzEncoder::new(compressed, level));
         let mut archive = tar::Builder::new(plain);
-        for entry in entries {
+        for entry in &spec.entries {
             append(&mut archive, entry).with_context(|| format!("could not pack {entry:?}"))?;
         }
         let (gzip, uncompressed) = archive.into_inner()?.finish();
@@ -181,8 +225,25 @@ impl Layout {
     }
 
     fn blob(&self, digest: &str) -> PathBuf {
-        self.directory.join("blobs").join(digest.replace(':', "/"))
+        self.directory.join(blob(digest))
     }
+}
+
+/// Where a layout keeps a blob.
+pub(crate) fn blob(digest: &str) -> PathBuf {
+    Path::new("blobs").join(digest.replace(':', "/"))
+}
+
+pub(crate) fn digest_of(descriptor: &Value) -> Result<&str> {
+    let digest = descriptor["digest"].as_str();
+    digest.context("the layout names no such blob")
+}
+
+/// Of an image, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sizes {
+    pub packed: u64,
+    pub unpacked: u64,
 }
 
 /// All times are zero and all owners root, so that equal content has an equal digest.
@@ -262,37 +323,45 @@ impl<W: Write> Write for Hashing<W> {
 mod tests {
     use super::*;
 
-    fn digest(directory: &Path, spec: &ImageSpec) -> String {
-        let layout = Layout::write(directory, spec).unwrap();
+    fn file(content: &str) -> ImageSpec {
+        let entry = Entry::File {
+            path: "etc/colour".to_owned(),
+            content: content.as_bytes().to_vec(),
+            mode: 0o644,
+        };
+        ImageSpec {
+            entries: vec![entry],
+            ..ImageSpec::default()
+        }
+    }
+
+    fn digest(spec: &ImageSpec) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::write(folder.path(), spec).unwrap();
         let digest = layout.digest().unwrap();
         assert!(layout.blob(&digest).exists());
-        fs::remove_dir_all(directory).unwrap();
         digest
     }
 
     #[test]
     fn an_image_has_one_digest_per_content() {
-        let directory = std::env::temp_dir().join(format!("image-{}", std::process::id()));
-        let file = |content: &str| Entry::File {
-            path: "etc/colour".to_owned(),
-            content: content.as_bytes().to_vec(),
-            mode: 0o644,
-        };
-        let blue = ImageSpec {
-            entries: vec![file("blue")],
-            ..ImageSpec::default()
-        };
-        let green = ImageSpec {
-            entries: vec![file("green")],
-            ..ImageSpec::default()
-        };
-        let several = ["amd64", "arm64"].map(str::to_owned).to_vec();
+        let (blue, green) = (file("blue"), file("green"));
         let index = ImageSpec {
-            architectures: several,
+            architectures: ["amd64", "arm64"].map(str::to_owned).to_vec(),
             ..blue.clone()
         };
-        assert_eq!(digest(&directory, &blue), digest(&directory, &blue));
-        assert_ne!(digest(&directory, &blue), digest(&directory, &green));
-        assert_ne!(digest(&directory, &blue), digest(&directory, &index));
+        assert_eq!(digest(&blue), digest(&blue));
+        assert_ne!(digest(&blue), digest(&green));
+        assert_ne!(digest(&blue), digest(&index));
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_layer() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = file(&"blue ".repeat(10_000));
+        let sizes = Layout::write(folder.path(), &spec).unwrap().sizes();
+        let Sizes { packed, unpacked } = sizes.unwrap();
+        assert!((50_000..60_000).contains(&unpacked), "{unpacked}");
+        assert!(packed < unpacked / 10, "{packed}");
     }
 }

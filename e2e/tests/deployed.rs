@@ -1,0 +1,166 @@
+//! The runner as its operators get it: the images of `make images`, deployed from `deploy/` into
+//! namespaces that enforce Pod Security, called through its service.
+
+use std::time::Duration;
+
+use acceptance::evaluate;
+use anyhow::{Context, Result, ensure};
+use cluster::seed::function_reference;
+use e2e::deployment::{self, components, deploy, kubectl, namespaces, render};
+use e2e::{Scope, pod, scenario};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+use kube::api::{ListParams, LogParams};
+use proto::EvaluateFunctionRequest;
+use tonic::Request;
+use tonic::transport::Channel;
+
+const SET_NAMESPACE: &str = "
+functionConfig: { apiVersion: v1, kind: ConfigMap, metadata: { name: c }, data: { namespace: prod } }
+";
+
+const STARLARK: &str = "
+functionConfig:
+  apiVersion: fn.kpt.dev/v1alpha1
+  kind: StarlarkRun
+  metadata: { name: c }
+  source: |
+    for item in ctx.resource_list['items']:
+      item['metadata']['namespace'] = 'prod'
+";
+
+/// Evaluates a function that is to put the only item into the namespace prod.
+async fn put_into_prod(channel: Channel, image: &str, config: &str) -> Result<()> {
+    let list = format!(
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  \
+         kind: ConfigMap\n  metadata:\n    name: a\n{config}"
+    );
+    let mut request = Request::new(EvaluateFunctionRequest {
+        resource_list: list.into(),
+        image: image.to_owned(),
+    });
+    request.set_timeout(Duration::from_secs(60));
+    let answer = evaluate(channel, request).await?;
+    let list = String::from_utf8(answer.resource_list.to_vec())?;
+    ensure!(list.contains("namespace: prod\n"), "{image}: {list}");
+    Ok(())
+}
+
+fn catalog(function: &str) -> String {
+    format!("ghcr.io/kptdev/krm-functions-catalog/{function}")
+}
+
+async fn only_function_pod(functions: &Scope) -> Result<Pod> {
+    let (mut pods, services) = functions.functions().await?;
+    let counts = (pods.len(), services.len());
+    ensure!(counts == (1, 1), "{counts:?} pods and services");
+    pods.pop().context("a pod")
+}
+
+async fn runners(scope: &Scope) -> Result<Vec<Pod>> {
+    let ours = ListParams::default().labels("app=function-runner");
+    Ok(scope.api::<Pod>().list(&ours).await?.items)
+}
+
+#[test]
+fn every_component_is_accepted_by_the_api_server_without_a_warning() {
+    scenario(async |scope| {
+        let all = components()?;
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let mut choices: Vec<&[&str]> = all.chunks(1).collect();
+        choices.extend([&[][..], &all[..]]);
+        for chosen in choices {
+            let manifests = render(scope, chosen, &[])?;
+            kubectl(
+                &["apply", "--server-side", "-f", "-"],
+                &namespaces(&manifests),
+            )?;
+            scope
+                .adopt_namespace(&deployment::functions_namespace(scope))
+                .await?;
+            let arguments = ["apply", "--server-side", "--dry-run=server", "-f", "-"];
+            let told = kubectl(&arguments, &manifests).with_context(|| format!("{chosen:?}"))?;
+            for (component, object) in [
+                ("", "deployment.apps/function-runner"),
+                ("replicas", "poddisruptionbudget.policy/function-runner"),
+                ("isolation", "networkpolicy.networking.k8s.io/function-pods"),
+                ("pod-template", "configmap/kpt-function-eval-pod-template"),
+            ] {
+                let expected = component.is_empty() || chosen.contains(&component);
+                ensure!(told.contains(object) == expected, "{chosen:?}: {told}");
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn under_restricted_pod_security_it_serves_both_runtimes_and_a_restart_keeps_its_pods() {
+    scenario(async |scope| {
+        let functions = deploy(scope, &[], &["--scan-interval=2s"]).await?;
+        for restricted in [scope, &functions] {
+            let refused = restricted.create_pod("careless", pod::shell("true")).await;
+            let refused = refused.err().context("a careless pod is admitted")?;
+            let told = format!("{refused:#}");
+            ensure!(told.contains("PodSecurity \"restricted"), "{told}");
+        }
+
+        let channel = deployment::connect(scope).await?;
+        let (bundled, script) = (catalog("set-namespace:v0.4.5"), catalog("starlark:v0.5.5"));
+        put_into_prod(channel.clone(), &bundled, SET_NAMESPACE).await?;
+        put_into_prod(channel.clone(), &script, STARLARK).await?;
+        functions.functions_become(0, 0).await?;
+
+        let real = function_reference("set-namespace").context("a function of the node's")?;
+        put_into_prod(channel, &real, SET_NAMESPACE).await?;
+        let function = only_function_pod(&functions).await?;
+
+        let old = runners(scope).await?;
+        let log = scope.api::<Pod>();
+        let log = log.logs(&old[0].name_any(), &LogParams::default()).await?;
+        ensure!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
+
+        deployment::restart(scope).await?;
+        let is_old = |pod: &Pod| old.iter().any(|old| old.uid() == pod.uid());
+        let new: Vec<_> = runners(scope).await?;
+        let new = new
+            .iter()
+            .find(|pod| !is_old(pod))
+            .context("a new runner")?;
+        let adopted = |pod: Option<&Pod>| {
+            pod.and_then(|pod| pod.annotations().get("fn.kpt.dev/owner"))
+                .is_some_and(|owner| *owner == new.name_any())
+        };
+        functions
+            .becomes(&function.name_any(), "adopted", adopted)
+            .await?;
+        let channel = deployment::connect(scope).await?;
+        put_into_prod(channel, &real, SET_NAMESPACE).await?;
+        let kept = only_function_pod(&functions).await?;
+        ensure!(kept.uid() == function.uid(), "another pod");
+        Ok(())
+    });
+}
+
+#[test]
+fn two_replicas_with_the_template_of_the_documentation_serve_too() {
+    scenario(async |scope| {
+        e2e::runner::publish_wrapper("nephio/porch-wrapper-server", "latest")?;
+        let all = ["isolation", "pod-template", "replicas"];
+        let functions = deploy(scope, &all, &[]).await?;
+        let count = runners(scope).await?.len();
+        ensure!(count == 2, "{count} runners");
+        let channel = deployment::connect(scope).await?;
+        let real = function_reference("set-namespace").context("a function of the node's")?;
+        put_into_prod(channel, &real, SET_NAMESPACE).await?;
+        let function = only_function_pod(&functions).await?;
+        let init = function
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.init_containers.as_ref());
+        let init = init.and_then(|all| all[0].image.as_deref());
+        let expected = "docker.io/nephio/porch-wrapper-server:latest";
+        ensure!(init == Some(expected), "{init:?}");
+        Ok(())
+    });
+}
