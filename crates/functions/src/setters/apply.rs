@@ -132,7 +132,7 @@ impl Visitor for Setting {
             return Err(format!("values for setters {missing} must be provided"));
         }
         if let Content::Scalar { value, style } = &mut node.content {
-            value.clone_from(&text);
+            *value = text.as_str().into();
             if text.is_empty() {
                 *style = ScalarStyle::DoubleQuoted;
             }

@@ -137,7 +137,7 @@ impl Node {
                 ScalarStyle::Plain
             }
         };
-        let value = text.to_owned();
+        let value = text.into();
         self.content = Content::Scalar { value, style };
         self.tag = Tag::Str;
         self.anchor = None;
@@ -146,7 +146,7 @@ impl Node {
     /// Changes the text of a scalar, and nothing else about it.
     pub fn set_value(&mut self, text: &str) {
         if let Content::Scalar { value, .. } = &mut self.content {
-            text.clone_into(value);
+            *value = text.into();
         }
     }
 

@@ -6,7 +6,12 @@
 //! which places those are is yaml.v3's order of events, and it decides what a
 //! comment in an unusual place becomes.
 
+mod block;
+mod comments;
+mod flow;
+mod output;
 mod scalar;
+mod style;
 
 use super::node::{Content, Node, Tag};
 use super::parser::Document;
@@ -113,31 +118,6 @@ impl Emitter {
         self.start_line();
     }
 
-    /// The node's comments wait from here on.
-    fn announce(&mut self, node: &Node, tail: &str) {
-        if node.comments.is_none() && tail.is_empty() {
-            return;
-        }
-        let comments = node.comments();
-        wait(&mut self.head, &comments.head);
-        match node.content {
-            Content::Scalar { .. } | Content::Alias(_) => {
-                wait(&mut self.line, &comments.line);
-                wait(&mut self.foot, &comments.foot);
-                wait(&mut self.tail, tail);
-            }
-            Content::Mapping { .. } => wait(&mut self.tail, tail),
-            Content::Sequence { .. } => {}
-        }
-    }
-
-    /// The comments of a collection's end wait from here on.
-    fn announce_end(&mut self, node: &Node) {
-        let comments = node.comments();
-        wait(&mut self.line, &comments.line);
-        wait(&mut self.foot, &comments.foot);
-    }
-
     /// Writes a scalar, or what is before a collection.
     fn place(&mut self, node: &Node, parent: Parent, role: Role) {
         match &node.content {
@@ -218,292 +198,6 @@ impl Emitter {
         };
         before
     }
-
-    fn block_sequence(&mut self, node: &Node, items: &[Node], parent: Parent, role: Role) {
-        let before = self.indent;
-        for (at, item) in items.iter().enumerate() {
-            self.announce(item, "");
-            if at == 0 {
-                let in_mapping = matches!(role, Role::Value | Role::SimpleKey);
-                let compact = in_mapping
-                    && (self.column == 0 || !self.indention)
-                    && self.sequence_indent == SequenceIndent::Compact;
-                self.deeper(false, parent, compact);
-            }
-            self.head_comment();
-            self.start_line();
-            self.indicator("-", true, false, true);
-            self.place(item, Parent::BlockSequence, Role::Item);
-            self.line_comment();
-            self.foot_comment();
-            self.body(item, Parent::BlockSequence, Role::Item);
-        }
-        self.announce_end(node);
-        self.indent = before;
-    }
-
-    fn block_mapping(&mut self, node: &Node, fields: &[(Node, Node)], parent: Parent) {
-        let mut before = self.indent;
-        let mut tail = String::new();
-        for (at, (key, value)) in fields.iter().enumerate() {
-            self.announce_key(key, &tail);
-            key.comments().foot.clone_into(&mut tail);
-            if at == 0 {
-                before = self.deeper(false, parent, false);
-            }
-            self.head_comment();
-            self.start_line();
-            if !self.line.is_empty() {
-                self.key_line = std::mem::take(&mut self.line);
-            }
-            let simple = is_simple_key(key);
-            if simple {
-                self.place(key, Parent::Other, Role::SimpleKey);
-                self.body(key, Parent::Other, Role::SimpleKey);
-                self.announce(value, "");
-                self.indicator(":", false, false, false);
-            } else {
-                self.indicator("?", true, false, true);
-                self.place(key, Parent::Other, Role::Value);
-                self.body(key, Parent::Other, Role::Value);
-                self.announce(value, "");
-                self.start_line();
-                self.indicator(":", true, false, true);
-            }
-            self.key_line_comment(value);
-            self.place(value, Parent::Other, Role::Value);
-            self.line_comment();
-            self.foot_comment();
-            self.body(value, Parent::Other, Role::Value);
-        }
-        wait(&mut self.tail, &tail);
-        self.announce_end(node);
-        self.head_comment();
-        self.indent = before;
-    }
-
-    /// A key's comments, except for the one below: that is written when the
-    /// whole field is.
-    fn announce_key(&mut self, key: &Node, tail: &str) {
-        if key.comments().foot.is_empty() {
-            self.announce(key, tail);
-        } else {
-            let mut copy = key.clone();
-            copy.set_foot(String::new());
-            self.announce(&copy, tail);
-        }
-    }
-
-    /// A comment behind a key that has no value in its line.
-    fn key_line_comment(&mut self, value: &Node) {
-        if self.key_line.is_empty() {
-            return;
-        }
-        match &value.content {
-            Content::Scalar { .. } if self.line.is_empty() => {
-                self.line = std::mem::take(&mut self.key_line);
-            }
-            Content::Mapping { flow: false, .. } | Content::Sequence { flow: false, .. } => {
-                let line = std::mem::replace(&mut self.line, std::mem::take(&mut self.key_line));
-                self.line_comment();
-                self.key_line = std::mem::replace(&mut self.line, line);
-            }
-            _ => {}
-        }
-    }
-
-    fn has_comment_behind(&self) -> bool {
-        !(self.line.is_empty() && self.foot.is_empty() && self.tail.is_empty())
-    }
-
-    fn flow_sequence(&mut self, node: &Node, items: &[Node], parent: Parent) {
-        let before = self.open_flow("[", parent);
-        let mut comma_written = true;
-        for item in items {
-            self.announce(item, "");
-            self.next_in_flow(comma_written);
-            comma_written = self.has_comment_behind();
-            self.place(item, Parent::Other, Role::Item);
-            self.end_in_flow(item, Role::Item);
-        }
-        self.announce_end(node);
-        self.flow_level -= 1;
-        self.indent = before;
-        if self.column == 0 {
-            self.start_line();
-        }
-        self.indicator("]", false, false, false);
-        self.line_comment();
-        self.foot_comment();
-    }
-
-    fn open_flow(&mut self, bracket: &str, parent: Parent) -> isize {
-        self.indicator(bracket, true, true, false);
-        self.flow_level += 1;
-        self.deeper(true, parent, false)
-    }
-
-    fn next_in_flow(&mut self, comma_written: bool) {
-        if !comma_written {
-            self.indicator(",", false, false, false);
-        }
-        self.head_comment();
-        if self.column == 0 {
-            self.start_line();
-        }
-    }
-
-    fn end_in_flow(&mut self, node: &Node, role: Role) {
-        if self.has_comment_behind() {
-            self.indicator(",", false, false, false);
-        }
-        self.line_comment();
-        self.foot_comment();
-        self.body(node, Parent::Other, role);
-    }
-
-    fn flow_mapping(&mut self, node: &Node, fields: &[(Node, Node)], parent: Parent) {
-        let before = self.open_flow("{", parent);
-        let mut comma_written = true;
-        let mut tail = String::new();
-        for (key, value) in fields {
-            self.announce_key(key, &tail);
-            key.comments().foot.clone_into(&mut tail);
-            self.next_in_flow(comma_written);
-            if is_simple_key(key) {
-                self.place(key, Parent::Other, Role::SimpleKey);
-                self.body(key, Parent::Other, Role::SimpleKey);
-                self.announce(value, "");
-                self.indicator(":", false, false, false);
-            } else {
-                self.indicator("?", true, false, false);
-                self.place(key, Parent::Other, Role::Value);
-                self.body(key, Parent::Other, Role::Value);
-                self.announce(value, "");
-                self.indicator(":", true, false, false);
-            }
-            comma_written = self.has_comment_behind();
-            self.place(value, Parent::Other, Role::Value);
-            self.end_in_flow(value, Role::Value);
-        }
-        wait(&mut self.tail, &tail);
-        self.announce_end(node);
-        let comments = !(self.head.is_empty() && self.foot.is_empty() && self.tail.is_empty());
-        if comments && !fields.is_empty() && !comma_written {
-            self.indicator(",", false, false, false);
-        }
-        self.head_comment();
-        self.flow_level -= 1;
-        self.indent = before;
-        self.indicator("}", false, false, false);
-        self.line_comment();
-        self.foot_comment();
-    }
-
-    fn head_comment(&mut self) {
-        if !self.tail.is_empty() {
-            let tail = std::mem::take(&mut self.tail);
-            self.start_line();
-            self.comment(&tail);
-            self.foot_indent = self.indent.max(0);
-        }
-        if !self.head.is_empty() {
-            let head = std::mem::take(&mut self.head);
-            self.start_line();
-            self.comment(&head);
-        }
-    }
-
-    fn line_comment(&mut self) {
-        if !self.line.is_empty() {
-            let line = std::mem::take(&mut self.line);
-            if !self.whitespace {
-                self.put(' ');
-            }
-            self.comment(&line);
-        }
-    }
-
-    fn foot_comment(&mut self) {
-        if !self.foot.is_empty() {
-            let foot = std::mem::take(&mut self.foot);
-            self.start_line();
-            self.comment(&foot);
-            self.foot_indent = self.indent.max(0);
-        }
-    }
-
-    fn comment(&mut self, comment: &str) {
-        let mut ended = false;
-        for (at, line) in comment.split('\n').enumerate() {
-            if at > 0 {
-                self.line_feed();
-            }
-            ended = line.is_empty();
-            if ended {
-                continue;
-            }
-            if at > 0 {
-                self.start_line();
-            }
-            if !line.starts_with('#') {
-                self.write("# ");
-            }
-            self.write(line);
-            self.indention = false;
-        }
-        if !ended {
-            self.line_feed();
-        }
-        self.whitespace = true;
-    }
-
-    fn put(&mut self, c: char) {
-        self.out.push(c);
-        self.column += 1;
-    }
-
-    fn write(&mut self, text: &str) {
-        self.out.push_str(text);
-        self.column += isize::try_from(text.len()).unwrap_or(0);
-    }
-
-    fn line_feed(&mut self) {
-        self.out.push('\n');
-        self.column = 0;
-        self.indention = true;
-    }
-
-    fn indicator(&mut self, text: &str, needs_space: bool, is_space: bool, is_indention: bool) {
-        if needs_space && !self.whitespace {
-            self.put(' ');
-        }
-        self.write(text);
-        self.whitespace = is_space;
-        self.indention = self.indention && is_indention;
-    }
-
-    /// Goes to the current indentation, in a new line if need be.
-    fn start_line(&mut self) {
-        let indent = self.indent.max(0);
-        if !self.indention || self.column > indent || (self.column == indent && !self.whitespace) {
-            self.line_feed();
-        }
-        if self.foot_indent == indent {
-            self.line_feed();
-        }
-        let missing = usize::try_from(indent - self.column).unwrap_or(0);
-        self.out.extend(std::iter::repeat_n(' ', missing));
-        self.column = self.column.max(indent);
-        self.whitespace = true;
-        self.foot_indent = -1;
-    }
-}
-
-fn wait(place: &mut String, comment: &str) {
-    if !comment.is_empty() {
-        comment.clone_into(place);
-    }
 }
 
 fn is_simple_key(key: &Node) -> bool {
@@ -512,7 +206,7 @@ fn is_simple_key(key: &Node) -> bool {
     match &key.content {
         Content::Alias(name) => name.len() <= LONGEST_KEY,
         Content::Scalar { value, .. } => {
-            !scalar::has_breaks(value) && properties + value.len() <= LONGEST_KEY
+            !style::has_breaks(value) && properties + value.len() <= LONGEST_KEY
         }
         Content::Mapping { fields, .. } => fields.is_empty() && properties <= LONGEST_KEY,
         Content::Sequence { items, .. } => items.is_empty() && properties <= LONGEST_KEY,

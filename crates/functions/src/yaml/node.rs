@@ -1,6 +1,8 @@
 //! The tree that text is parsed into: what each node says, how it was written,
 //! the comments around it, and where in the text it stands.
 
+use smol_str::SmolStr;
+
 use super::resolve::resolve;
 
 /// How a scalar is written.
@@ -79,7 +81,8 @@ pub struct Comments {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     Scalar {
-        value: String,
+        /// Most are short words: those need no memory of their own.
+        value: SmolStr,
         style: ScalarStyle,
     },
     /// Keys and values, in the order of the text.
@@ -111,6 +114,7 @@ pub struct Node {
 }
 
 impl Node {
+    #[inline]
     pub(super) fn new(content: Content, tag: Tag) -> Self {
         Self {
             content,
@@ -124,14 +128,14 @@ impl Node {
     }
 
     /// A scalar that is text, quoted where it would be read as something else.
-    pub fn text(value: impl Into<String>) -> Self {
+    pub fn text(value: impl Into<SmolStr>) -> Self {
         let value = value.into();
         let style = ScalarStyle::Plain;
         Self::new(Content::Scalar { value, style }, Tag::Str)
     }
 
     /// A plain scalar that means what it looks like.
-    pub fn plain(value: impl Into<String>) -> Self {
+    pub fn plain(value: impl Into<SmolStr>) -> Self {
         let value = value.into();
         let tag = resolve(&value);
         let style = ScalarStyle::Plain;
@@ -167,8 +171,10 @@ impl Node {
         self.comments.get_or_insert_default()
     }
 
-    pub(super) fn set_comments(&mut self, comments: Comments) {
-        self.comments = (comments != Comments::default()).then(|| Box::new(comments));
+    #[inline]
+    pub(super) fn with_comments(mut self, comments: Option<Box<Comments>>) -> Self {
+        self.comments = comments.filter(|comments| **comments != Comments::default());
+        self
     }
 
     pub(super) fn take_foot(&mut self) -> String {

@@ -1,11 +1,14 @@
 //! Builds the tree from tokens, and gives each node its comments.
 
+mod block;
+mod flow;
+
 use std::collections::HashSet;
 
 use super::node::{Comments, Content, Node, ScalarStyle, Tag};
 use super::resolve::resolve;
 use super::scanner::{Result, Scanner};
-use super::token::{Kind, ParseError, Token};
+use super::token::{Kind, Mark, ParseError, Token};
 
 /// One document of a text.
 #[derive(Debug, Clone)]
@@ -27,7 +30,7 @@ pub fn parse_all(text: &str) -> Result<Vec<Document>> {
     check_characters(text)?;
     let mut parser = Parser {
         scanner: Scanner::new(text),
-        pending: Comments::default(),
+        pending: None,
         stem: String::new(),
         anchors: HashSet::new(),
     };
@@ -41,9 +44,11 @@ pub fn parse_all(text: &str) -> Result<Vec<Document>> {
 
 /// The characters that YAML allows in a text.
 fn check_characters(text: &str) -> Result<()> {
-    // Most text is ASCII without anything odd: bytes are quicker to look at.
-    let odd = |byte: &u8| *byte >= 0x7F || (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r'));
-    if !text.as_bytes().iter().any(odd) {
+    // Most text is ASCII without anything odd: bytes are quicker to look at, and
+    // many at a time quicker still.
+    let is_odd = |byte: &u8| *byte >= 0x7F || (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r'));
+    let any_odd = |bytes: &[u8]| bytes.iter().fold(false, |odd, byte| odd | is_odd(byte));
+    if !text.as_bytes().chunks(64).any(any_odd) {
         return Ok(());
     }
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
@@ -59,7 +64,7 @@ fn check_characters(text: &str) -> Result<()> {
 struct Parser<'a> {
     scanner: Scanner<'a>,
     /// Comments of tokens that were looked at, for the next node that takes them.
-    pending: Comments,
+    pending: Option<Box<Comments>>,
     /// The head of a collection that is itself an entry of a sequence.
     stem: String,
     anchors: HashSet<String>,
@@ -76,29 +81,44 @@ fn append(to: &mut String, more: &str) {
 
 impl Parser<'_> {
     /// The next token; the comments that belong to it become pending.
+    #[inline]
     fn peek(&mut self) -> Result<&Kind> {
-        let token = self.scanner.peek()?;
-        let (start, is_end) = (token.start.index, token.kind == Kind::BlockEnd);
+        self.scanner.peek()?;
+        if !self.scanner.comments.is_empty() {
+            self.collect_comments();
+        }
+        Ok(&self.scanner.front().kind)
+    }
+
+    #[inline(never)]
+    fn collect_comments(&mut self) {
+        let token = self.scanner.front();
+        let (start, is_end) = (token.start.index, matches!(token.kind, Kind::BlockEnd));
         while let Some(comment) = self.scanner.comments.front()
             && start >= comment.token
             // Nothing is above an end: the comment waits for the next token.
             && (!is_end || comment.head.is_empty())
         {
-            append(&mut self.pending.head, &comment.head);
-            append(&mut self.pending.foot, &comment.foot);
-            append(&mut self.pending.line, &comment.line);
+            let pending = self.pending.get_or_insert_default();
+            append(&mut pending.head, &comment.head);
+            append(&mut pending.foot, &comment.foot);
+            append(&mut pending.line, &comment.line);
             self.scanner.comments.pop_front();
         }
-        Ok(&self.scanner.peek()?.kind)
     }
 
     fn skip(&mut self) -> Result<Token> {
         self.scanner.take()
     }
 
-    fn take_comments(&mut self) -> Comments {
+    fn take_comments(&mut self) -> Option<Box<Comments>> {
         self.stem.clear();
-        std::mem::take(&mut self.pending)
+        self.pending.take()
+    }
+
+    /// Where the next token starts.
+    fn place(&mut self) -> Result<Mark> {
+        Ok(self.scanner.peek()?.start)
     }
 
     fn error(&mut self, problem: &str) -> ParseError {
@@ -109,7 +129,7 @@ impl Parser<'_> {
     /// began, counted from 0; where that is the first, the line of the token.
     fn error_since(&mut self, start: usize, problem: &str) -> ParseError {
         let line = match start {
-            0 => self.scanner.peek().map_or(0, |token| token.start.line),
+            0 => self.place().map_or(0, |place| place.line),
             line => line,
         };
         let problem = problem.to_owned();
@@ -117,17 +137,17 @@ impl Parser<'_> {
     }
 
     fn document(&mut self, first: bool) -> Result<Option<Document>> {
-        while *self.peek()? == Kind::DocumentEnd && !first {
+        while !first && matches!(self.peek()?, Kind::DocumentEnd) {
             self.skip()?;
         }
         let mut head = String::new();
         match self.peek()? {
             Kind::StreamEnd => return Ok(None),
             Kind::Directive | Kind::DocumentStart => {
-                while *self.peek()? == Kind::Directive {
+                while matches!(self.peek()?, Kind::Directive) {
                     self.skip()?;
                 }
-                if *self.peek()? != Kind::DocumentStart {
+                if !matches!(self.peek()?, Kind::DocumentStart) {
                     return Err(self.error("did not find expected <document start>"));
                 }
                 self.skip()?;
@@ -141,10 +161,10 @@ impl Parser<'_> {
             }
             _ => self.node(true, false)?,
         };
-        if *self.peek()? == Kind::DocumentEnd {
+        if matches!(self.peek()?, Kind::DocumentEnd) {
             self.skip()?;
         }
-        let end = self.take_comments();
+        let end = self.take_comments().unwrap_or_default();
         let foot = if end.foot.is_empty() {
             end.head
         } else {
@@ -157,7 +177,10 @@ impl Parser<'_> {
     /// What is above the last empty line belongs to the document, the rest to
     /// its first node.
     fn split_document_head(&mut self) -> String {
-        let head = &mut self.pending.head;
+        let Some(pending) = &mut self.pending else {
+            return String::new();
+        };
+        let head = &mut pending.head;
         if head.len() > 1 && head.ends_with('\n') {
             head.pop();
             return std::mem::take(head);
@@ -172,11 +195,11 @@ impl Parser<'_> {
         }
     }
 
+    /// Nothing, where a node could be: behind the last token.
     fn empty_scalar(&mut self) -> Result<Node> {
-        let start = self.scanner.peek()?.start;
         let mut node = Node::plain("");
-        node.line = u32::try_from(start.line + 1).unwrap_or(u32::MAX);
-        let at = index(start.index);
+        node.line = line_number(self.place()?);
+        let at = index(self.scanner.last_end);
         node.span = (at, at);
         Ok(node)
     }
@@ -185,7 +208,39 @@ impl Parser<'_> {
     /// that are not indented as values of a mapping.
     fn node(&mut self, block: bool, indentless: bool) -> Result<Node> {
         self.peek()?;
-        let start = self.scanner.peek()?.start;
+        let start = self.place()?;
+        let (anchor, tag) = self.properties()?;
+        let is_bare = anchor.is_none() && tag.is_none();
+        let mut node = match self.peek()? {
+            Kind::Scalar(..) => self.scalar()?,
+            Kind::BlockMappingStart if block => self.block_mapping()?,
+            Kind::BlockSequenceStart if block => self.block_sequence()?,
+            Kind::BlockEntry if indentless => self.indentless_sequence()?,
+            Kind::FlowSequenceStart => self.flow_sequence()?,
+            Kind::FlowMappingStart => self.flow_mapping()?,
+            Kind::Alias(_) if is_bare => self.alias()?,
+            _ if is_bare => {
+                return Err(self.error_since(start.line, "did not find expected node content"));
+            }
+            _ => Node::plain(""),
+        };
+        if let Some(tag) = tag.filter(|tag| tag != "!") {
+            node.tag = Tag::from_long(&tag);
+            node.tagged = true;
+        }
+        node.anchor = anchor.map(Into::into);
+        self.place_node(&mut node, start);
+        Ok(node)
+    }
+
+    /// The node's place: from `start` to the last token.
+    fn place_node(&self, node: &mut Node, start: Mark) {
+        node.line = line_number(start);
+        node.span = (index(start.index), index(self.scanner.last_end));
+    }
+
+    /// Anchor and tag, in any order.
+    fn properties(&mut self) -> Result<(Option<String>, Option<String>)> {
         let (mut anchor, mut tag) = (None, None);
         loop {
             match self.peek()? {
@@ -198,62 +253,10 @@ impl Parser<'_> {
         if let Some(name) = &anchor {
             self.anchors.insert(name.clone());
         }
-        let stem = |parser: &mut Self| Comments {
-            head: std::mem::take(&mut parser.stem),
-            ..Comments::default()
-        };
-        let (content, default_tag, comments) = match self.peek()? {
-            Kind::Alias(_) if anchor.is_none() && tag.is_none() => self.alias()?,
-            Kind::BlockEntry if indentless => {
-                let items = self.indentless_sequence()?;
-                (
-                    Content::Sequence { items, flow: false },
-                    Tag::Seq,
-                    Comments::default(),
-                )
-            }
-            Kind::Scalar(..) => self.scalar()?,
-            Kind::FlowSequenceStart => self.flow_sequence()?,
-            Kind::FlowMappingStart => self.flow_mapping()?,
-            Kind::BlockSequenceStart if block => {
-                let comments = stem(self);
-                let items = self.block_sequence()?;
-                (Content::Sequence { items, flow: false }, Tag::Seq, comments)
-            }
-            Kind::BlockMappingStart if block => {
-                let mut comments = stem(self);
-                let fields = self.block_mapping(&mut comments)?;
-                (
-                    Content::Mapping {
-                        fields,
-                        flow: false,
-                    },
-                    Tag::Map,
-                    comments,
-                )
-            }
-            _ if anchor.is_some() || tag.is_some() => {
-                let empty = Content::Scalar {
-                    value: String::new(),
-                    style: ScalarStyle::Plain,
-                };
-                (empty, Tag::Null, Comments::default())
-            }
-            _ => return Err(self.error_since(start.line, "did not find expected node content")),
-        };
-        let mut node = Node::new(content, default_tag);
-        if let Some(tag) = tag.filter(|tag| tag != "!") {
-            node.tag = Tag::from_long(&tag);
-            node.tagged = true;
-        }
-        node.anchor = anchor.map(Into::into);
-        node.set_comments(comments);
-        node.line = u32::try_from(start.line + 1).unwrap_or(u32::MAX);
-        node.span = (index(start.index), index(self.scanner.last_end));
-        Ok(node)
+        Ok((anchor, tag))
     }
 
-    fn alias(&mut self) -> Result<(Content, Tag, Comments)> {
+    fn alias(&mut self) -> Result<Node> {
         let comments = self.take_comments();
         let Kind::Alias(name) = self.skip()?.kind else {
             return Err(self.error("did not find expected alias"));
@@ -264,10 +267,10 @@ impl Parser<'_> {
                 problem: format!("unknown anchor '{name}' referenced"),
             });
         }
-        Ok((Content::Alias(name), Tag::None, comments))
+        Ok(Node::new(Content::Alias(name), Tag::None).with_comments(comments))
     }
 
-    fn scalar(&mut self) -> Result<(Content, Tag, Comments)> {
+    fn scalar(&mut self) -> Result<Node> {
         let comments = self.take_comments();
         let Kind::Scalar(value, style) = self.skip()?.kind else {
             return Err(self.error("did not find expected scalar"));
@@ -276,186 +279,16 @@ impl Parser<'_> {
             ScalarStyle::Plain => resolve(&value),
             _ => Tag::Str,
         };
-        Ok((Content::Scalar { value, style }, tag, comments))
-    }
-
-    fn block_sequence(&mut self) -> Result<Vec<Node>> {
-        let start = self.skip()?.start.line;
-        let mut items = Vec::new();
-        loop {
-            match self.peek()? {
-                Kind::BlockEntry => items.push(self.entry(false)?),
-                Kind::BlockEnd => {
-                    self.skip()?;
-                    return Ok(items);
-                }
-                _ => return Err(self.error_since(start, "did not find expected '-' indicator")),
-            }
-        }
-    }
-
-    fn indentless_sequence(&mut self) -> Result<Vec<Node>> {
-        let mut items = Vec::new();
-        while *self.peek()? == Kind::BlockEntry {
-            items.push(self.entry(true)?);
-        }
-        Ok(items)
-    }
-
-    fn entry(&mut self, indentless: bool) -> Result<Node> {
-        let above = self.pending.head.len();
-        self.skip()?;
-        let nested = matches!(
-            self.peek()?,
-            Kind::BlockSequenceStart | Kind::BlockMappingStart
-        );
-        if above > 0 && nested {
-            // What is above the dash belongs to the entry, what is behind the
-            // dash to its first field.
-            let rest = self.pending.head.get(above + 1..).unwrap_or("").to_owned();
-            self.pending.head.truncate(above);
-            self.stem = std::mem::replace(&mut self.pending.head, rest);
-        }
-        match self.peek()? {
-            Kind::BlockEntry | Kind::BlockEnd => self.empty_scalar(),
-            Kind::Key | Kind::Value if indentless => self.empty_scalar(),
-            _ => self.node(true, false),
-        }
-    }
-
-    fn block_mapping(&mut self, comments: &mut Comments) -> Result<Vec<(Node, Node)>> {
-        let start = self.skip()?.start.line;
-        let mut fields: Vec<(Node, Node)> = Vec::new();
-        loop {
-            match self.peek()? {
-                Kind::Key => {
-                    self.skip()?;
-                    let mut key = match self.peek()? {
-                        Kind::Key | Kind::Value | Kind::BlockEnd => self.empty_scalar()?,
-                        _ => self.node(true, true)?,
-                    };
-                    if let Some((before, _)) = fields.last_mut()
-                        && !key.comments().foot.is_empty()
-                    {
-                        // It was dedented: it is below the field before.
-                        before.set_foot(key.take_foot());
-                    }
-                    let value = self.block_value()?;
-                    fields.push(joined(key, value));
-                }
-                Kind::BlockEnd => {
-                    let end = self.take_comments();
-                    self.skip()?;
-                    comments.line = end.line;
-                    match fields.last_mut() {
-                        Some((key, _)) if !end.foot.is_empty() => key.set_foot(end.foot),
-                        _ => comments.foot = end.foot,
-                    }
-                    return Ok(fields);
-                }
-                _ => return Err(self.error_since(start, "did not find expected key")),
-            }
-        }
-    }
-
-    fn block_value(&mut self) -> Result<Node> {
-        if *self.peek()? != Kind::Value {
-            return self.empty_scalar();
-        }
-        self.skip()?;
-        match self.peek()? {
-            Kind::Key | Kind::Value | Kind::BlockEnd => self.empty_scalar(),
-            _ => self.node(true, true),
-        }
-    }
-
-    fn flow_sequence(&mut self) -> Result<(Content, Tag, Comments)> {
-        let mut comments = self.take_comments();
-        let start = self.skip()?.start.line;
-        let mut items = Vec::new();
-        while *self.peek()? != Kind::FlowSequenceEnd {
-            if !items.is_empty() {
-                self.expect_comma(start, "did not find expected ',' or ']'")?;
-            }
-            match self.peek()? {
-                Kind::FlowSequenceEnd => break,
-                Kind::Key => items.push(self.flow_pair()?),
-                _ => items.push(self.node(false, false)?),
-            }
-        }
-        let end = self.take_comments();
-        self.skip()?;
-        (comments.line, comments.foot) = (end.line, end.foot);
-        Ok((Content::Sequence { items, flow: true }, Tag::Seq, comments))
-    }
-
-    fn expect_comma(&mut self, start: usize, problem: &str) -> Result<()> {
-        match self.peek()? {
-            Kind::FlowEntry => self.skip().map(drop),
-            _ => Err(self.error_since(start, problem)),
-        }
-    }
-
-    /// `[a: b]` holds a mapping of one field.
-    fn flow_pair(&mut self) -> Result<Node> {
-        self.skip()?;
-        let key = match self.peek()? {
-            Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd => self.empty_scalar()?,
-            _ => self.node(false, false)?,
-        };
-        let value = self.flow_value()?;
-        let fields = vec![joined(key, value)];
-        Ok(Node::new(Content::Mapping { fields, flow: true }, Tag::Map))
-    }
-
-    fn flow_value(&mut self) -> Result<Node> {
-        if *self.peek()? != Kind::Value {
-            return self.empty_scalar();
-        }
-        self.skip()?;
-        match self.peek()? {
-            Kind::FlowEntry | Kind::FlowSequenceEnd | Kind::FlowMappingEnd => self.empty_scalar(),
-            _ => self.node(false, false),
-        }
-    }
-
-    fn flow_mapping(&mut self) -> Result<(Content, Tag, Comments)> {
-        let mut comments = self.take_comments();
-        let start = self.skip()?.start.line;
-        let mut fields = Vec::new();
-        while *self.peek()? != Kind::FlowMappingEnd {
-            if !fields.is_empty() {
-                self.expect_comma(start, "did not find expected ',' or '}'")?;
-            }
-            match self.peek()? {
-                Kind::FlowMappingEnd => break,
-                Kind::Key => {
-                    self.skip()?;
-                    let key = match self.peek()? {
-                        Kind::Value | Kind::FlowEntry | Kind::FlowMappingEnd => {
-                            self.empty_scalar()?
-                        }
-                        _ => self.node(false, false)?,
-                    };
-                    let value = self.flow_value()?;
-                    fields.push(joined(key, value));
-                }
-                _ => {
-                    let key = self.node(false, false)?;
-                    let value = self.empty_scalar()?;
-                    fields.push(joined(key, value));
-                }
-            }
-        }
-        let end = self.take_comments();
-        self.skip()?;
-        (comments.line, comments.foot) = (end.line, end.foot);
-        Ok((Content::Mapping { fields, flow: true }, Tag::Map, comments))
+        Ok(Node::new(Content::Scalar { value, style }, tag).with_comments(comments))
     }
 }
 
 fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+fn line_number(place: Mark) -> u32 {
+    index(place.line + 1)
 }
 
 /// A field. A comment below its value is one below the field.

@@ -7,6 +7,12 @@ pub fn resolve(value: &str) -> Tag {
     let Some(first) = value.bytes().next() else {
         return Tag::Null;
     };
+    if !matches!(
+        first,
+        b'0'..=b'9' | b'+' | b'-' | b'.' | b'<' | b'~' | b'f' | b'F' | b'n' | b'N' | b't' | b'T'
+    ) {
+        return Tag::Str;
+    }
     match value {
         "~" | "null" | "Null" | "NULL" => return Tag::Null,
         "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => return Tag::Bool,

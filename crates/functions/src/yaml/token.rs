@@ -1,5 +1,7 @@
 //! What the scanner hands to the parser.
 
+use smol_str::SmolStr;
+
 use super::node::ScalarStyle;
 
 /// A place in the text. Columns count characters, the index counts bytes.
@@ -10,7 +12,7 @@ pub(super) struct Mark {
     pub(super) column: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Kind {
     StreamStart,
     StreamEnd,
@@ -31,10 +33,10 @@ pub(super) enum Kind {
     Alias(String),
     Anchor(String),
     Tag(String),
-    Scalar(String, ScalarStyle),
+    Scalar(SmolStr, ScalarStyle),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) start: Mark,

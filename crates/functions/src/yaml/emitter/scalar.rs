@@ -1,97 +1,8 @@
-//! Which style a scalar can be written in, and writing it.
+//! Writing scalars.
 
-use super::super::node::{Node, ScalarStyle, Tag};
-use super::super::resolve::resolve;
+use super::super::node::{Node, ScalarStyle};
+use super::style::{is_break, is_printable, presentation};
 use super::{Emitter, INDENT, Parent, Role};
-
-fn is_break(c: char) -> bool {
-    matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
-pub(super) fn has_breaks(value: &str) -> bool {
-    // All breaks but two begin with bytes that are rare in text.
-    let may_break = |byte: u8| matches!(byte, b'\r' | b'\n' | 0xC2 | 0xE2);
-    value.bytes().any(may_break) && value.chars().any(is_break)
-}
-
-/// What may be written as it is. Characters beyond the basic plane are not
-/// among them: yaml.v3 escapes those.
-fn is_printable(c: char) -> bool {
-    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
-        && c != '\u{feff}'
-}
-
-/// The styles that can carry a value.
-struct Allowed {
-    flow_plain: bool,
-    block_plain: bool,
-    single_quoted: bool,
-    block: bool,
-}
-
-fn allowed(value: &str) -> Allowed {
-    if value.is_empty() {
-        return Allowed {
-            flow_plain: false,
-            block_plain: true,
-            single_quoted: true,
-            block: false,
-        };
-    }
-    // Most values are words without anything special.
-    let is_word =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'_' | b'-');
-    if value.bytes().all(is_word) && !value.starts_with(['.', '-']) {
-        return Allowed {
-            flow_plain: true,
-            block_plain: true,
-            single_quoted: true,
-            block: true,
-        };
-    }
-    let document = value.starts_with("---") || value.starts_with("...");
-    let (mut in_block, mut in_flow) = (document, document);
-    let (mut breaks, mut special, mut tabs) = (false, false, false);
-    let (mut break_space, mut space_break) = (false, false);
-    let mut before = None::<char>;
-    let mut chars = value.chars().peekable();
-    while let Some(c) = chars.next() {
-        let blank_follows = chars.peek().is_none_or(|next| matches!(next, ' ' | '\t'));
-        match (before, c) {
-            (
-                None,
-                '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%'
-                | '@' | '`',
-            ) => (in_flow, in_block) = (true, true),
-            (None, '?') | (_, ':') => {
-                in_flow = true;
-                in_block |= blank_follows;
-            }
-            (None, '-') if blank_follows => (in_flow, in_block) = (true, true),
-            (Some(_), ',' | '?' | '[' | ']' | '{' | '}') => in_flow = true,
-            (Some(before), '#') if matches!(before, ' ' | '\t') || is_break(before) => {
-                (in_flow, in_block) = (true, true);
-            }
-            _ => {}
-        }
-        tabs |= c == '\t';
-        special |= c != '\t' && !is_printable(c);
-        breaks |= is_break(c);
-        break_space |= c == ' ' && before.is_some_and(is_break);
-        space_break |= is_break(c) && before == Some(' ');
-        before = Some(c);
-    }
-    let edge = |c: char| c == ' ' || is_break(c);
-    let edges = value.starts_with(edge) || value.ends_with(edge);
-    let odd = space_break || tabs || special;
-    let plain = !(edges || break_space || odd || breaks);
-    Allowed {
-        flow_plain: plain && !in_flow,
-        block_plain: plain && !in_block,
-        single_quoted: !(break_space || odd),
-        block: !(value.ends_with(' ') || space_break || special),
-    }
-}
 
 impl Emitter {
     pub(super) fn scalar(
@@ -119,35 +30,6 @@ impl Emitter {
         self.indent = before;
     }
 
-    /// The style nearest to the wanted one that can carry the value here.
-    fn possible(&self, value: &str, mut style: ScalarStyle, role: Role) -> ScalarStyle {
-        let allowed = allowed(value);
-        let in_flow = self.flow_level > 0;
-        let simple_key = role == Role::SimpleKey;
-        if simple_key && has_breaks(value) {
-            style = ScalarStyle::DoubleQuoted;
-        }
-        if style == ScalarStyle::Plain {
-            let can = if in_flow {
-                allowed.flow_plain
-            } else {
-                allowed.block_plain
-            };
-            let empty = value.is_empty() && (in_flow || simple_key);
-            if !can || empty {
-                style = ScalarStyle::SingleQuoted;
-            }
-        }
-        if style == ScalarStyle::SingleQuoted && !allowed.single_quoted {
-            style = ScalarStyle::DoubleQuoted;
-        }
-        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-        if is_block && (!allowed.block || in_flow || simple_key) {
-            style = ScalarStyle::DoubleQuoted;
-        }
-        style
-    }
-
     fn plain(&mut self, value: &str) {
         if value.is_empty() {
             self.indention = false;
@@ -162,7 +44,12 @@ impl Emitter {
     fn single_quoted(&mut self, value: &str) {
         self.indicator("'", true, false, false);
         let mut breaks = false;
-        for c in value.chars() {
+        // Up to the first quote or break there is nothing to think about.
+        let as_it_is = value.find(|c| c == '\'' || is_break(c));
+        let (start, rest) = value.split_at(as_it_is.unwrap_or(value.len()));
+        self.write(start);
+        self.indention &= start.bytes().all(|byte| byte == b' ');
+        for c in rest.chars() {
             if is_break(c) {
                 if !breaks && c == '\n' {
                     self.line_feed();
@@ -190,11 +77,16 @@ impl Emitter {
 
     fn double_quoted(&mut self, value: &str) {
         self.indicator("\"", true, false, false);
-        for c in value.chars() {
-            if is_printable(c) && !is_break(c) && c != '"' && c != '\\' {
-                self.put(c);
+        let as_it_is = |c: char| is_printable(c) && !is_break(c) && c != '"' && c != '\\';
+        let mut rest = value;
+        while let Some(c) = rest.chars().next() {
+            let length = rest.find(|c| !as_it_is(c)).unwrap_or(rest.len());
+            if length > 0 {
+                self.write(&rest[..length]);
+                rest = &rest[length..];
                 continue;
             }
+            rest = &rest[c.len_utf8()..];
             let name = match c {
                 '\0' => '0',
                 '\u{7}' => 'a',
@@ -284,34 +176,3 @@ impl Emitter {
     }
 }
 
-/// The tag that has to be written, and the style that the value needs to keep
-/// its meaning.
-fn presentation<'a>(
-    node: &'a Node,
-    value: &str,
-    style: ScalarStyle,
-) -> (Option<&'a str>, ScalarStyle) {
-    let plain = style == ScalarStyle::Plain;
-    let mut tag = (node.tag != Tag::None).then(|| node.tag.short());
-    let mut quote = false;
-    if !node.tagged && tag.is_some() {
-        let is_text = node.tag == Tag::Str;
-        if is_text && !plain {
-            tag = None;
-        } else {
-            let looks = resolve(value);
-            if looks == node.tag {
-                tag = None;
-            } else if is_text {
-                tag = None;
-                quote = true;
-            }
-        }
-    }
-    let style = match style {
-        ScalarStyle::Plain if value.contains('\n') => ScalarStyle::Literal,
-        ScalarStyle::Plain if quote => ScalarStyle::DoubleQuoted,
-        style => style,
-    };
-    (tag, style)
-}

@@ -21,9 +21,7 @@ impl Scanner<'_> {
                 self.skip();
             }
             let tabs_allowed = self.flow_level > 0 || !self.simple_key_allowed;
-            while self.byte(0) == b' ' || (tabs_allowed && self.byte(0) == b'\t') {
-                self.skip();
-            }
+            self.skip_blanks(tabs_allowed);
             self.raise_comment_of_entry();
             if self.byte(0) == b'#' {
                 self.comment_lines(scanned_from);
@@ -44,8 +42,8 @@ impl Scanner<'_> {
         let length = self.queue.len();
         if length < 2
             || self.is_break(0)
-            || self.queue[length - 2].kind != Kind::BlockSequenceStart
-            || self.queue[length - 1].kind != Kind::BlockEntry
+            || !matches!(self.queue[length - 2].kind, Kind::BlockSequenceStart)
+            || !matches!(self.queue[length - 1].kind, Kind::BlockEntry)
         {
             return;
         }
@@ -84,10 +82,7 @@ impl Scanner<'_> {
 
     /// Reads up to the end of the line.
     fn comment_text(&mut self) -> String {
-        let length = (0..)
-            .take_while(|ahead| !self.is_break_or_end(*ahead))
-            .count();
-        self.advance(length).to_owned()
+        self.advance(self.line_length()).to_owned()
     }
 
     /// Comments in lines of their own, up to the next token.
@@ -95,10 +90,10 @@ impl Scanner<'_> {
         let Some(mut token) = self.queue.back() else {
             return;
         };
-        if token.kind == Kind::FlowEntry && self.queue.len() > 1 {
+        if matches!(token.kind, Kind::FlowEntry) && self.queue.len() > 1 {
             token = &self.queue[self.queue.len() - 2];
         }
-        let below_a_value = token.kind == Kind::Value;
+        let below_a_value = matches!(token.kind, Kind::Value);
         let mut lines = Lines {
             token: token.start.index,
             scanned_from: scanned_from.index,

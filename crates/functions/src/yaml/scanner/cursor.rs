@@ -53,6 +53,30 @@ impl<'a> Scanner<'a> {
         self.at.column += 1;
     }
 
+    /// Moves over spaces, and over tabs where they may stand.
+    pub(super) fn skip_blanks(&mut self, tabs_allowed: bool) {
+        let rest = &self.bytes[self.at.index..];
+        let is_blank = |byte: &&u8| **byte == b' ' || (tabs_allowed && **byte == b'\t');
+        let length = rest.iter().take_while(is_blank).count();
+        self.at.index += length;
+        self.at.column += length;
+    }
+
+    /// The bytes up to the end of the line.
+    pub(super) fn line_length(&self) -> usize {
+        let rest = &self.bytes[self.at.index..];
+        let may_break = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0xC2 | 0xE2);
+        let mut length = 0;
+        while let Some(more) = rest[length..].iter().position(may_break) {
+            length += more;
+            if self.is_break(length) {
+                return length;
+            }
+            length += 1;
+        }
+        rest.len()
+    }
+
     /// Moves over one character, which goes to `into`.
     pub(super) fn read(&mut self, into: &mut String) {
         let from = self.at.index;

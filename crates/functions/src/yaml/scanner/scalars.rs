@@ -1,8 +1,23 @@
-//! Scalars of all styles, anchors and tags.
+//! Scalars that are not in a block: plain and quoted.
+
+use smol_str::SmolStr;
 
 use super::super::node::ScalarStyle;
 use super::super::token::{Kind, Mark};
 use super::{Result, Scanner};
+
+/// The bytes that may end a word of a plain scalar: one look at most of them is
+/// enough.
+const MAY_END_A_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let bytes = b" \t\n\r\xC2\xE2:,?[]{}";
+    let mut at = 0;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 /// Line breaks and blanks between two words of a scalar.
 #[derive(Default)]
@@ -34,7 +49,7 @@ impl Gap {
 }
 
 impl Scanner<'_> {
-    fn push_scalar(&mut self, value: String, style: ScalarStyle, start: Mark, end: usize) {
+    pub(super) fn push_scalar(&mut self, value: SmolStr, style: ScalarStyle, start: Mark, end: usize) {
         self.push(Kind::Scalar(value, style), start);
         if let Some(token) = self.queue.back_mut() {
             token.end = end;
@@ -76,6 +91,8 @@ impl Scanner<'_> {
         let mut end = self.at.index;
         let least = (self.indent + 1).max(0).unsigned_abs();
         let mut value = String::new();
+        // Most scalars are a single run of text: that is copied once.
+        let mut only_word = None;
         let mut gap = Gap::default();
         loop {
             if self.at.column == 0 && self.document_indicator().is_some() || self.byte(0) == b'#' {
@@ -83,8 +100,14 @@ impl Scanner<'_> {
             }
             let length = self.plain_word();
             if length > 0 {
-                gap.fold_into(&mut value);
-                value.push_str(self.advance(length));
+                let word = self.advance(length);
+                if start.index + length == self.at.index {
+                    only_word = Some(word);
+                } else {
+                    value.push_str(only_word.take().unwrap_or(""));
+                    gap.fold_into(&mut value);
+                    value.push_str(word);
+                }
                 end = self.at.index;
             }
             if !(self.is_blank(0) || self.is_break(0)) {
@@ -98,21 +121,24 @@ impl Scanner<'_> {
         if gap.in_new_line {
             self.simple_key_allowed = true;
         }
+        let value = only_word.map_or_else(|| value.into(), SmolStr::new);
         self.push_scalar(value, ScalarStyle::Plain, start, end);
         Ok(())
     }
 
     /// The length of the characters up to what ends a word of a plain scalar.
     fn plain_word(&self) -> usize {
-        let mut length = 0;
-        while !self.is_blank_or_end(length) {
-            match self.byte(length) {
-                b':' if self.is_blank_or_end(length + 1) => break,
-                b',' | b'?' | b'[' | b']' | b'{' | b'}' if self.flow_level > 0 => break,
-                _ => length += 1,
-            }
-        }
-        length
+        let rest = &self.bytes[self.at.index..];
+        let ends = |(at, byte): (usize, &u8)| {
+            MAY_END_A_WORD[usize::from(*byte)]
+                && match byte {
+                    b' ' | b'\t' | b'\n' | b'\r' => true,
+                    b':' => self.is_blank_or_end(at + 1),
+                    b',' | b'?' | b'[' | b']' | b'{' | b'}' => self.flow_level > 0,
+                    _ => self.is_break(at),
+                }
+        };
+        rest.iter().enumerate().position(ends).unwrap_or(rest.len())
     }
 
     pub(super) fn fetch_quoted(&mut self, quote: u8) -> Result<()> {
@@ -145,7 +171,10 @@ impl Scanner<'_> {
                         }
                         value.push(self.escape(start)?);
                     }
-                    _ => self.read(&mut value),
+                    _ => {
+                        let length = self.quoted_word(quote);
+                        value.push_str(self.advance(length));
+                    }
                 }
             }
             if self.byte(0) == quote {
@@ -165,8 +194,20 @@ impl Scanner<'_> {
             b'"' => ScalarStyle::DoubleQuoted,
             _ => ScalarStyle::SingleQuoted,
         };
-        self.push_scalar(value, style, start, self.at.index);
+        self.push_scalar(value.into(), style, start, self.at.index);
         Ok(())
+    }
+
+    /// The length of the characters up to what means something between quotes.
+    fn quoted_word(&self, quote: u8) -> usize {
+        let rest = &self.bytes[self.at.index..];
+        let ends = |(at, byte): (usize, &u8)| match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | b'\\' => true,
+            0xC2 | 0xE2 => self.is_break(at),
+            byte => *byte == quote,
+        };
+        // A backslash between single quotes is but a character.
+        rest.iter().enumerate().position(ends).unwrap_or(rest.len()).max(1)
     }
 
     /// Reads an escape sequence.
@@ -209,169 +250,5 @@ impl Scanner<'_> {
         }
         char::from_u32(code)
             .ok_or_else(|| self.error(start.line, "found invalid Unicode character escape code"))
-    }
-
-    pub(super) fn fetch_block_scalar(&mut self, literal: bool) -> Result<()> {
-        self.remove_simple_key()?;
-        self.simple_key_allowed = true;
-        let start = self.at;
-        self.skip();
-        let (keep, increment) = self.block_scalar_header(start)?;
-        let base = self.indent.max(0).unsigned_abs();
-        let mut indent = increment.map_or(0, |increment| base + increment);
-        let mut value = String::new();
-        let mut first_break = String::new();
-        let mut more_breaks = String::new();
-        let mut end = self.at.index;
-        self.block_breaks(&mut indent, &mut more_breaks, &mut end, start)?;
-        let mut line_was_indented = false;
-        while self.at.column == indent && !self.is_end(0) {
-            let indented = self.is_blank(0);
-            let folds = !literal && !line_was_indented && !indented && first_break == "\n";
-            if !folds {
-                value.push_str(&first_break);
-            } else if more_breaks.is_empty() {
-                value.push(' ');
-            }
-            first_break.clear();
-            value.push_str(&more_breaks);
-            more_breaks.clear();
-            line_was_indented = indented;
-            let length = (0..)
-                .take_while(|ahead| !self.is_break_or_end(*ahead))
-                .count();
-            value.push_str(self.advance(length));
-            end = self.at.index;
-            self.read_line(&mut first_break);
-            self.block_breaks(&mut indent, &mut more_breaks, &mut end, start)?;
-        }
-        if keep != Some(false) {
-            value.push_str(&first_break);
-        }
-        if keep == Some(true) {
-            value.push_str(&more_breaks);
-        }
-        let style = match literal {
-            true => ScalarStyle::Literal,
-            false => ScalarStyle::Folded,
-        };
-        self.push_scalar(value, style, start, end);
-        Ok(())
-    }
-
-    /// Whether final line breaks are kept or stripped, and the indentation.
-    fn block_scalar_header(&mut self, start: Mark) -> Result<(Option<bool>, Option<usize>)> {
-        let (mut keep, mut increment) = (None, None);
-        for _ in 0..2 {
-            match self.byte(0) {
-                c @ (b'+' | b'-') if keep.is_none() => keep = Some(c == b'+'),
-                b'0' if increment.is_none() => {
-                    let problem = "found an indentation indicator equal to 0";
-                    return Err(self.error(start.line, problem));
-                }
-                c @ b'1'..=b'9' if increment.is_none() => increment = Some(usize::from(c - b'0')),
-                _ => break,
-            }
-            self.skip();
-        }
-        while self.is_blank(0) {
-            self.skip();
-        }
-        if self.byte(0) == b'#' {
-            self.line_comment(start.index);
-        }
-        if !self.is_break_or_end(0) {
-            let problem = "did not find expected comment or line break";
-            return Err(self.error(start.line, problem));
-        }
-        self.skip_line();
-        Ok((keep, increment))
-    }
-
-    /// Moves over indentation and empty lines; finds out the indentation if it
-    /// is not known yet (0).
-    fn block_breaks(
-        &mut self,
-        indent: &mut usize,
-        breaks: &mut String,
-        end: &mut usize,
-        start: Mark,
-    ) -> Result<()> {
-        let mut deepest = 0;
-        loop {
-            while (*indent == 0 || self.at.column < *indent) && self.byte(0) == b' ' {
-                self.skip();
-            }
-            deepest = deepest.max(self.at.column);
-            if (*indent == 0 || self.at.column < *indent) && self.byte(0) == b'\t' {
-                let problem = "found a tab character where an indentation space is expected";
-                return Err(self.error(start.line, problem));
-            }
-            if !self.is_break(0) {
-                break;
-            }
-            self.read_line(breaks);
-            *end = self.at.index;
-        }
-        if *indent == 0 {
-            *indent = deepest.max((self.indent + 1).max(1).unsigned_abs());
-        }
-        Ok(())
-    }
-
-    pub(super) fn fetch_anchor(&mut self, alias: bool) -> Result<()> {
-        self.save_simple_key()?;
-        self.simple_key_allowed = false;
-        let start = self.at;
-        self.skip();
-        let length = (0..)
-            .take_while(|ahead| {
-                let c = self.byte(*ahead);
-                c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-')
-            })
-            .count();
-        let ends = self.is_blank_or_end(length)
-            || matches!(
-                self.byte(length),
-                b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`'
-            );
-        if length == 0 || !ends {
-            let problem = "did not find expected alphabetic or numeric character";
-            return Err(self.error(start.line, problem));
-        }
-        let name = self.advance(length).to_owned();
-        let kind = match alias {
-            true => Kind::Alias(name),
-            false => Kind::Anchor(name),
-        };
-        self.push(kind, start);
-        Ok(())
-    }
-
-    pub(super) fn fetch_tag(&mut self) -> Result<()> {
-        self.save_simple_key()?;
-        self.simple_key_allowed = false;
-        let start = self.at;
-        let in_flow = self.flow_level > 0;
-        let length = (0..)
-            .take_while(|ahead| {
-                let ends = in_flow && matches!(self.byte(*ahead), b',' | b'[' | b']' | b'{' | b'}');
-                !self.is_blank_or_end(*ahead) && !ends
-            })
-            .count();
-        let written = self.advance(length).to_owned();
-        let tag = if let Some(uri) = written.strip_prefix("!<") {
-            uri.strip_suffix('>').map(str::to_owned)
-        } else if let Some(suffix) = written.strip_prefix("!!") {
-            (!suffix.is_empty()).then(|| format!("tag:yaml.org,2002:{suffix}"))
-        } else {
-            // Other handles need directives, which are not followed.
-            (!written[1..].contains('!')).then(|| written.clone())
-        };
-        let Some(tag) = tag else {
-            return Err(self.error(start.line, "found undefined tag handle"));
-        };
-        self.push(Kind::Tag(tag), start);
-        Ok(())
     }
 }
