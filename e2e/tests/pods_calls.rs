@@ -9,7 +9,6 @@ use e2e::runner::{Runner, call, publish, script};
 use e2e::{Scope, audited_pods, audited_requests, scenario};
 use futures::future::join_all;
 use kube::ResourceExt as _;
-use tonic::Code;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -20,9 +19,8 @@ fn the_first_call_starts_a_pod_and_the_second_uses_it() {
         let runner = Runner::start(scope, &[])?;
         let begin = Instant::now();
         let impatient = runner.server.connect().await;
-        let told = call(impatient, &image, Duration::from_millis(200)).await;
-        let told = told.err().context("no error")?;
-        ensure!(told.code() == Code::DeadlineExceeded, "{told}");
+        let given_up = call(impatient, &image, Duration::from_millis(200)).await;
+        ensure!(given_up.is_err(), "it cannot be there so soon");
         // The pod goes on to start, for others.
         let answer = runner.call(&image).await?;
         ensure!(answer.resource_list == LIST, "another list came back");

@@ -52,6 +52,10 @@ fn after_a_pod_was_evicted_or_has_failed_the_next_call_succeeds() {
 
         let first = scope.only_pod().await?.name_any();
         pods.evict(&first, &EvictParams::default()).await?;
+        // Until the runner has heard of it, the pod finishes what it gets.
+        runner
+            .logs("a pod is lost", Duration::from_secs(10))
+            .await?;
         runner.call(&image).await.context("after an eviction")?;
 
         // The kubelet ends a pod whose time is over, and leaves it there as failed.

@@ -13,6 +13,8 @@ pub mod cluster;
 pub mod connect;
 pub mod current_template;
 pub mod evaluate;
+#[cfg(test)]
+mod fake;
 pub mod functions;
 pub mod judge;
 pub mod launch;

@@ -182,3 +182,6 @@ impl Server {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,3 +109,53 @@ async fn look(api: &Api<ConfigMap>, name: &str) -> Result<Templates, String> {
     })?;
     Templates::from_config_map(&config_map).map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::pod::fake;
+
+    const GOOD: &str = "spec:\n  containers:\n  - name: function\n    command: [a]\n";
+    const BAD: &str = "spec:\n  containers: []\n";
+
+    fn config_map(pod: &str) -> (u16, Value) {
+        let object = json!({ "metadata": { "name": "own" },
+                             "data": { "template": pod, "serviceTemplate": "spec: {}\n" } });
+        (200, object)
+    }
+
+    /// What holds after the next look.
+    async fn next(current: &CurrentTemplate) -> Result<Arc<Templates>, Arc<str>> {
+        sleep(2 * LOOK_INTERVAL).await;
+        current.get(Instant::now()).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bad_version_is_told_unless_a_good_one_was_there_before() {
+        let answer = Arc::new(Mutex::new(fake::refusal(404, "NotFound", "not found")));
+        let client = fake::client({
+            let answer = Arc::clone(&answer);
+            move |_| answer.lock().unwrap().clone()
+        });
+        let (current, poll) = CurrentTemplate::of(Api::namespaced(client, "own"), "own".into());
+        let poll = tokio::spawn(poll);
+        let told = next(&current).await.unwrap_err();
+        assert!(told.contains("--function-pod-template"), "{told}");
+        assert_eq!(current.version(), None);
+
+        *answer.lock().unwrap() = config_map(BAD);
+        let told = next(&current).await.unwrap_err();
+        assert!(told.contains("no container is named"), "{told}");
+
+        *answer.lock().unwrap() = config_map(GOOD);
+        let good = next(&current).await.unwrap();
+        *answer.lock().unwrap() = config_map(BAD);
+        let kept = next(&current).await.unwrap();
+        assert_eq!(kept.version, good.version, "the good one stays");
+        poll.abort();
+    }
+}

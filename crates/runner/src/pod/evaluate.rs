@@ -220,3 +220,6 @@ fn refused(image: String, error: AcquireError) -> EvaluateError {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -215,3 +215,69 @@ fn found(lease: Lease) -> Option<Found> {
 fn lease_name(owner: &str) -> String {
     format!("function-runner-{owner}")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::pod::fake;
+
+    fn lease(owner: &str) -> Value {
+        json!({ "metadata": { "name": lease_name(owner), "labels": { RUNNER_LABEL: owner } },
+                "spec": { "renewTime": "2026-01-01T00:00:00.000000Z" } })
+    }
+
+    /// Owners over a cluster whose answers to lists are taken from the front.
+    fn owners(mut lists: Vec<(u16, Value)>) -> Owners {
+        lists.reverse();
+        let lists = Mutex::new(lists);
+        let client = fake::client(move |request| {
+            if request.method() == http::Method::GET {
+                lists.lock().unwrap().pop().expect("one look too many")
+            } else {
+                (200, lease("me"))
+            }
+        });
+        Owners::new(Api::namespaced(client, "pods"), "me")
+    }
+
+    fn list(owners: &[&str]) -> (u16, Value) {
+        let items: Vec<Value> = owners.iter().map(|owner| lease(owner)).collect();
+        let list = json!({ "kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1",
+                           "metadata": {}, "items": items });
+        (200, list)
+    }
+
+    #[tokio::test]
+    async fn a_runner_that_began_after_the_last_look_is_alive() {
+        let owners = owners(vec![list(&["me"]), list(&["me", "new"])]);
+        owners.begin().await;
+        let census = owners.census(["me", "new"]).await;
+        assert_eq!(census.life("new"), Life::Alive);
+        assert_eq!(census.life("me"), Life::Me);
+    }
+
+    #[tokio::test]
+    async fn a_runner_without_a_lease_is_dead_and_that_is_looked_up_each_time() {
+        let owners = owners(vec![list(&["old"]), list(&[]), list(&["old"])]);
+        owners.begin().await;
+        assert_eq!(owners.census(["old"]).await.life("old"), Life::Alive);
+        assert_eq!(owners.census(["gone"]).await.life("gone"), Life::Dead);
+        owners.departure().await;
+        assert_eq!(owners.census(["old"]).await.life("old"), Life::Alive);
+    }
+
+    #[tokio::test]
+    async fn where_nothing_can_be_looked_up_nobody_is_dead() {
+        let failing = owners(vec![list(&[]), fake::refusal(500, "Internal", "no")]);
+        failing.begin().await;
+        assert_eq!(failing.census(["other"]).await.life("other"), Life::Unknown);
+
+        let denied = owners(vec![fake::refusal(403, "Forbidden", "no")]);
+        denied.begin().await;
+        denied.begun().await;
+        assert_eq!(denied.census(["other"]).await.life("other"), Life::Unknown);
+        denied.keep().await;
+    }
+}

@@ -300,3 +300,78 @@ impl Backoff for Pauses {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(name: &str, phase: &str) -> Pod {
+        let pod = json!({ "metadata": { "name": name },
+                          "status": { "phase": phase, "podIP": "10.0.0.1" } });
+        serde_json::from_value(pod).unwrap()
+    }
+
+    fn keeper() -> (Watch<Pod>, Keeper<Pod>) {
+        let (changed, changes) = watch::channel(0);
+        let objects = Arc::default();
+        let keeper = Keeper {
+            objects: Arc::clone(&objects),
+            changed,
+            losses: mpsc::channel(1).0,
+        };
+        (Watch { objects, changes }, keeper)
+    }
+
+    fn names(losses: Vec<Loss>) -> Vec<String> {
+        losses.into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn what_was_usable_and_is_not_any_more_is_reported_once() {
+        let (watch, keeper) = keeper();
+        assert!(keeper.apply(pod("a", "Pending")).is_empty());
+        assert!(keeper.apply(pod("a", "Running")).is_empty());
+        assert_eq!(watch.loss("a"), None);
+        assert_eq!(names(keeper.apply(pod("a", "Failed"))), ["a"]);
+        assert!(keeper.apply(pod("a", "Failed")).is_empty());
+        assert!(watch.loss("a").is_some());
+        assert_eq!(names(keeper.remove("a")), ["a"], "gone is another matter");
+        assert!(keeper.remove("a").is_empty());
+        assert_eq!(watch.loss("a").as_deref(), Some(Pod::GONE));
+    }
+
+    #[test]
+    fn what_a_new_list_does_not_have_is_gone() {
+        let (watch, keeper) = keeper();
+        for name in ["a", "b", "c"] {
+            keeper.apply(pod(name, "Running"));
+        }
+        let mut gone = names(keeper.retain(&["b".to_owned()].into()));
+        gone.sort();
+        assert_eq!(gone, ["a", "c"]);
+        assert_eq!(watch.all().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn waiting_for_an_address_ends_with_it_or_with_the_reason_why_not() {
+        let (watch, keeper) = keeper();
+        let heard = Mutex::new(Vec::new());
+        let tell = |what| lock(&heard).push(what);
+        let change = |phase: &str| {
+            keeper.apply(pod("a", phase));
+            keeper.changed.send_modify(|count| *count += 1);
+        };
+        let (addressed, ()) = futures::join!(watch.addressed("a", tell), async {
+            change("Pending");
+            tokio::task::yield_now().await;
+            change("Running");
+        });
+        assert_eq!(addressed, Ok(()));
+        assert_eq!(*lock(&heard), ["its containers"]);
+        let (lost, ()) = futures::join!(watch.lost("a"), async { change("Failed") });
+        assert_eq!(lost, "the pod has ended");
+        assert_eq!(watch.addressed("a", |_| {}).await, Err(lost));
+    }
+}
