@@ -4,11 +4,12 @@
 //! runtime: evaluate ─► pool ─► launch ─► template, blueprint, connect
 //!    │                           └─ roster: numbers ↔ names · watch: pods and services as they are
 //!    ├─ functions: per-function settings and warm-up   ├─ owners: which runners live
-//!    └─ sweep ─► judge (pure): adopt, delete, replace, extend
+//!    └─ sweep ─► judge over others' pods, care for our own (both pure)
 //! ```
 
 pub mod api;
 pub mod blueprint;
+pub mod care;
 pub mod cluster;
 pub mod connect;
 pub mod current_template;

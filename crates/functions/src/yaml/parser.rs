@@ -46,7 +46,8 @@ pub fn parse_all(text: &str) -> Result<Vec<Document>> {
 fn check_characters(text: &str) -> Result<()> {
     // Most text is ASCII without anything odd: bytes are quicker to look at, and
     // many at a time quicker still.
-    let is_odd = |byte: &u8| *byte >= 0x7F || (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r'));
+    let is_odd =
+        |byte: &u8| *byte >= 0x7F || (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r'));
     let any_odd = |bytes: &[u8]| bytes.iter().fold(false, |odd, byte| odd | is_odd(byte));
     if !text.as_bytes().chunks(64).any(any_odd) {
         return Ok(());

@@ -42,6 +42,11 @@ pub fn owner(metadata: &ObjectMeta) -> Option<&str> {
     annotation(metadata, OWNER)
 }
 
+/// Whether an object is not another runner's.
+pub fn belongs_to(metadata: &ObjectMeta, me: &str) -> bool {
+    owner(metadata).is_none_or(|owner| owner == me)
+}
+
 pub fn annotation<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }

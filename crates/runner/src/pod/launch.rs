@@ -30,7 +30,7 @@ use super::{
     connect::{Connection, connect},
     current_template::CurrentTemplate,
     functions::Functions,
-    judge::owner,
+    judge::belongs_to,
     names::pod_name,
     owners::Owners,
     progress::{Progress, progress},
@@ -154,8 +154,7 @@ impl PodLauncher {
     /// was cut off from the cluster for so long that it was taken for dead.
     pub fn is_ours(&self, name: &str) -> bool {
         let pod = self.watch.get(name);
-        let owner = pod.as_ref().and_then(|pod| owner(&pod.metadata));
-        owner.is_none_or(|owner| owner == self.owner)
+        pod.is_none_or(|pod| belongs_to(&pod.metadata, &self.owner))
     }
 
     /// Connects to a pod that is there already.

@@ -146,15 +146,7 @@ impl Parts {
         tasks.spawn(keep);
         let (services, keep) = Watch::new(service_api.clone(), losses);
         tasks.spawn(keep);
-        let templates = match &pod.template {
-            None => CurrentTemplate::fixed(Templates::inline(wrapper)),
-            Some(name) => {
-                let api = Api::namespaced(client(), &cluster.namespace);
-                let (templates, poll) = CurrentTemplate::of(api, name.clone());
-                tasks.spawn(poll);
-                templates
-            }
-        };
+        let templates = templates(pod.template.as_deref(), cluster, wrapper, tasks);
         let defaults = Settings {
             ttl: pod.ttl,
             max_waitlist_length: pod.max_waitlist_length,
@@ -197,6 +189,22 @@ impl Parts {
             lost,
         }
     }
+}
+
+/// The inline template, or the one of a ConfigMap in our own namespace.
+fn templates(
+    config_map: Option<&str>,
+    cluster: &Cluster,
+    wrapper: &str,
+    tasks: &mut JoinSet<()>,
+) -> CurrentTemplate {
+    let Some(name) = config_map else {
+        return CurrentTemplate::fixed(Templates::inline(wrapper));
+    };
+    let api = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    let (templates, poll) = CurrentTemplate::of(api, name.to_owned());
+    tasks.spawn(poll);
+    templates
 }
 
 /// Tells the pool what the watches have lost. Pods that are not ready yet are

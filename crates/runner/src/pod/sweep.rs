@@ -7,7 +7,10 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::{
+    api::core::v1::{Pod, Service},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 use kube::{
     ResourceExt as _,
     api::{DeleteParams, Patch, PatchParams},
@@ -19,13 +22,14 @@ use tokio::time::{Instant, timeout};
 use super::{
     api,
     blueprint::{IMAGE_DIGEST, OWNER, RECLAIM_AFTER, TEMPLATE_VERSION},
+    care::{Care, care, extension},
     connect::Connection,
     judge::{Circumstances, Verdict, annotation, is_orphan, judge, owner, service_of},
     launch::PodLauncher,
     owners::{Census, Owners},
-    roster::{Entry, Stage},
+    roster::Entry,
     unix_now,
-    watch::{Watch, Watched as _},
+    watch::Watch,
 };
 use crate::pool::{Failure, Pool};
 
@@ -60,9 +64,14 @@ impl Sweeper {
         each(&own, |(name, entry)| self.tend(name, entry)).await;
 
         let (pods, services) = (launcher.watch.all(), self.services.all());
+        let is_strange = |metadata: &&ObjectMeta| {
+            let name = metadata.name.as_deref().unwrap_or_default();
+            launcher.roster.get(name).is_none()
+        };
         // Asked after the objects were seen: an owner is there before its objects.
         let owners: BTreeSet<&str> = (pods.iter().map(|pod| &pod.metadata))
             .chain(services.iter().map(|service| &service.metadata))
+            .filter(is_strange)
             .filter_map(owner)
             .collect();
         let census = self.owners.census(owners).await;
@@ -86,51 +95,31 @@ impl Sweeper {
 
     /// Looks after a pod of our own.
     async fn tend(&self, name: &str, entry: &Entry) {
-        let pod = self.launcher.watch.get(name);
-        let (pod, id) = match (&entry.stage, pod, entry.id) {
-            (Stage::Leaving, None, _) => return self.launcher.roster.forget(name),
-            (Stage::Leaving, Some(pod), _) => {
-                if !self.launcher.is_ours(name) {
-                    self.launcher.roster.forget(name);
-                } else if pod.metadata.deletion_timestamp.is_none() {
-                    self.launcher.remove(name).await;
-                }
-                return;
+        let launcher = &self.launcher;
+        let pod = launcher.watch.get(name);
+        let (id, pod) = match (care(entry, pod.as_deref(), &launcher.owner), pod) {
+            (Care::Review(id), Some(pod)) => (id, pod),
+            (Care::Wait | Care::Review(_), _) => return,
+            (Care::Forget, _) => return launcher.roster.forget(name),
+            (Care::Remove, _) => return launcher.remove(name).await,
+            (Care::GiveUp(id, reason), _) => {
+                return self.pool.failed(id, Failure::passing(reason));
             }
-            (Stage::Ready, Some(pod), Some(id)) => (pod, id),
-            // Its callers wait for the new version then.
-            (Stage::Starting(_), Some(pod), Some(id)) => {
-                if self.is_outdated(&pod, &entry.function).await {
-                    self.pool.outdated(id);
-                }
-                return;
+            (Care::HandOver(id), _) => {
+                tracing::warn!(name, "another runner has taken a pod over");
+                launcher.roster.forget(name);
+                let failure = Failure::passing("another runner has it");
+                return self.pool.failed(id, failure);
             }
-            (Stage::Ready, None, Some(id)) => {
-                return self.pool.failed(id, Failure::passing(Pod::GONE));
-            }
-            _ => return,
         };
-        // The patch that takes an adopted pod over comes back with the watch.
-        if owner(&pod.metadata) != Some(&self.launcher.owner) {
-            tracing::warn!(name, "another runner has taken a pod over");
-            self.launcher.roster.forget(name);
-            return self
-                .pool
-                .failed(id, Failure::passing("another runner has it"));
-        }
-        if let Some(reason) = pod.loss() {
-            return self.pool.failed(id, Failure::passing(reason));
-        }
         if self.is_outdated(&pod, &entry.function).await {
             tracing::info!(name, "the pod's template or image is no longer current");
             return self.pool.outdated(id);
         }
-        let ttl = self.launcher.functions.settings(&entry.function).ttl;
-        let wanted = entry.usage.last() + ttl.as_secs();
-        let told = annotation(&pod.metadata, RECLAIM_AFTER).and_then(|text| text.parse().ok());
-        if told.is_none_or(|told: u64| told < wanted) {
-            let patch =
-                json!({ "metadata": { "annotations": { RECLAIM_AFTER: wanted.to_string() } } });
+        let ttl = launcher.functions.settings(&entry.function).ttl;
+        if let Some(time) = extension(&pod, entry.usage.last(), ttl) {
+            let annotations = json!({ RECLAIM_AFTER: time.to_string() });
+            let patch = json!({ "metadata": { "annotations": annotations } });
             if let Err(trouble) = self.patch(name, &patch).await {
                 tracing::debug!(name, "cannot extend a pod's time: {trouble}");
             }

@@ -355,23 +355,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_for_an_address_ends_with_it_or_with_the_reason_why_not() {
+    async fn a_pod_that_comes_up_is_followed_until_nothing_will_come_of_it() {
         let (watch, keeper) = keeper();
-        let heard = Mutex::new(Vec::new());
-        let tell = |what| lock(&heard).push(what);
-        let change = |phase: &str| {
+        let change = async |phase: &str| {
             keeper.apply(pod("a", phase));
             keeper.changed.send_modify(|count| *count += 1);
-        };
-        let (addressed, ()) = futures::join!(watch.addressed("a", tell), async {
-            change("Pending");
             tokio::task::yield_now().await;
-            change("Running");
+        };
+        let seen = Mutex::new(Vec::new());
+        let look = |pod: &Pod| lock(&seen).push(pod.status.clone().unwrap().phase.unwrap());
+        let (lost, (), ()) = futures::join!(watch.follow("a", look), watch.addressed("a"), async {
+            for phase in ["Pending", "Running", "Failed"] {
+                change(phase).await;
+            }
         });
-        assert_eq!(addressed, Ok(()));
-        assert_eq!(*lock(&heard), ["its containers"]);
-        let (lost, ()) = futures::join!(watch.lost("a"), async { change("Failed") });
         assert_eq!(lost, "the pod has ended");
-        assert_eq!(watch.addressed("a", |_| {}).await, Err(lost));
+        assert_eq!(*lock(&seen), ["Pending", "Running"]);
+        assert_eq!(watch.lost("a").await, lost);
     }
 }

@@ -49,7 +49,13 @@ impl Gap {
 }
 
 impl Scanner<'_> {
-    pub(super) fn push_scalar(&mut self, value: SmolStr, style: ScalarStyle, start: Mark, end: usize) {
+    pub(super) fn push_scalar(
+        &mut self,
+        value: SmolStr,
+        style: ScalarStyle,
+        start: Mark,
+        end: usize,
+    ) {
         self.push(Kind::Scalar(value, style), start);
         if let Some(token) = self.queue.back_mut() {
             token.end = end;
@@ -207,7 +213,11 @@ impl Scanner<'_> {
             byte => *byte == quote,
         };
         // A backslash between single quotes is but a character.
-        rest.iter().enumerate().position(ends).unwrap_or(rest.len()).max(1)
+        rest.iter()
+            .enumerate()
+            .position(ends)
+            .unwrap_or(rest.len())
+            .max(1)
     }
 
     /// Reads an escape sequence.

@@ -2,7 +2,7 @@
 
 use std::{sync::Once, time::Duration};
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
     ResourceExt as _,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -43,15 +43,7 @@ impl PodLauncher {
         self.roster.waits_for(id, "its template".into());
         let templates = self.templates.get(deadline).await;
         let templates = templates.map_err(Failure::lasting)?;
-        let pull_secret = match &self.pull_secret {
-            Some(secret) if !function.starts_with(DEFAULT_REGISTRY) => {
-                self.roster.waits_for(id, "the pull secret".into());
-                let kept = secret.keep(deadline).await;
-                kept.map_err(|error| Failure::passing(in_full(&error)))?;
-                Some(self.pull_secret_name.as_str())
-            }
-            _ => None,
-        };
+        let pull_secret = self.pull_secret_for(function, id, deadline).await?;
         let digest = image.digest.to_string();
         let resources = self.functions.resources(function);
         let ttl = self.functions.settings(function).ttl;
@@ -70,6 +62,29 @@ impl PodLauncher {
         };
         let service = blueprint::service(&templates, &blueprint);
         let pod = blueprint::pod(&templates, &blueprint);
+        self.post(id, &pod, &service).await
+    }
+
+    /// The name of the secret with which the node pulls the function, if it needs
+    /// one; it is there then.
+    async fn pull_secret_for(
+        &self,
+        function: &str,
+        id: PodId,
+        deadline: Instant,
+    ) -> Result<Option<&str>, Failure> {
+        match &self.pull_secret {
+            Some(secret) if !function.starts_with(DEFAULT_REGISTRY) => {
+                self.roster.waits_for(id, "the pull secret".into());
+                let kept = secret.keep(deadline).await;
+                kept.map_err(|error| Failure::passing(in_full(&error)))?;
+                Ok(Some(&self.pull_secret_name))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn post(&self, id: PodId, pod: &Pod, service: &Service) -> Result<(), Failure> {
         self.roster.waits_for(id, "the API server".into());
         let tell = |error: &ApiError| {
             let what = format!("the API server, which fails: {}", error.message);
@@ -77,8 +92,8 @@ impl PodLauncher {
         };
         let parameters = PostParams::default();
         let (service, pod) = futures::join!(
-            api::persist(|| self.services.create(&parameters, &service), tell),
-            api::persist(|| self.pods.create(&parameters, &pod), tell),
+            api::persist(|| self.services.create(&parameters, service), tell),
+            api::persist(|| self.pods.create(&parameters, pod), tell),
         );
         let refused = |kind: &str, error: ApiError| {
             let message = error.message;
@@ -87,14 +102,13 @@ impl PodLauncher {
             ))
         };
         // An answer may have been lost: what is there under this name is ours.
-        let is_there = ApiError::says_it_exists;
         match service {
-            Err(error) if !is_there(&error) => return Err(refused("service", error)),
+            Err(error) if !error.says_it_exists() => return Err(refused("service", error)),
             _ => {}
         }
         match pod {
             Ok(pod) => self.give_service_its_owner(&pod).await,
-            Err(error) if is_there(&error) => {}
+            Err(error) if error.says_it_exists() => {}
             Err(error) => return Err(refused("pod", error)),
         }
         Ok(())

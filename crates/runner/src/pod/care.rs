@@ -1,0 +1,146 @@
+//! What is to happen to a pod of our own at a sweep: pure, as the judge over
+//! those of others.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use super::{
+    blueprint::RECLAIM_AFTER,
+    judge::{annotation, belongs_to},
+    roster::{Entry, Stage},
+    watch::Watched as _,
+};
+use crate::pool::PodId;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Care {
+    /// Others look after it for now.
+    Wait,
+    /// It has left, or is another runner's: there is nothing to do for it.
+    Forget,
+    /// It was given up and is still there.
+    Remove,
+    /// Another runner has it, because it took us for dead.
+    HandOver(PodId),
+    /// It is no longer any good, for this reason.
+    GiveUp(PodId, String),
+    /// It comes up, or can be used: if it is still what is wanted.
+    Review(PodId),
+}
+
+/// Looks at what the roster and the watch know of a pod.
+pub fn care(entry: &Entry, pod: Option<&Pod>, me: &str) -> Care {
+    let is_ours = |pod: &Pod| belongs_to(&pod.metadata, me);
+    match (&entry.stage, pod, entry.id) {
+        (Stage::Leaving, None, _) => Care::Forget,
+        (Stage::Leaving, Some(pod), _) if !is_ours(pod) => Care::Forget,
+        (Stage::Leaving, Some(pod), _) if pod.metadata.deletion_timestamp.is_none() => Care::Remove,
+        (Stage::Starting(_), Some(_), Some(id)) => Care::Review(id),
+        (Stage::Ready, None, Some(id)) => Care::GiveUp(id, Pod::GONE.into()),
+        (Stage::Ready, Some(pod), Some(id)) if !is_ours(pod) => Care::HandOver(id),
+        (Stage::Ready, Some(pod), Some(id)) => match pod.loss() {
+            Some(reason) => Care::GiveUp(id, reason),
+            None => Care::Review(id),
+        },
+        _ => Care::Wait,
+    }
+}
+
+/// Until when others have to leave the pod alone, if it does not say so already.
+pub fn extension(pod: &Pod, last_use: u64, ttl: Duration) -> Option<u64> {
+    let wanted = last_use + ttl.as_secs();
+    let told = annotation(&pod.metadata, RECLAIM_AFTER).and_then(|text| text.parse().ok());
+    let is_enough = told.is_some_and(|told: u64| told >= wanted);
+    (!is_enough).then_some(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::pod::{blueprint::OWNER, roster::Usage};
+
+    const ID: PodId = PodId(1);
+
+    fn entry(stage: Stage) -> Entry {
+        Entry {
+            id: Some(ID),
+            function: "fn".into(),
+            stage,
+            usage: Usage::new(),
+        }
+    }
+
+    fn pod(owner: &str, phase: &str, is_leaving: bool) -> Pod {
+        let mut pod = json!({ "metadata": { "annotations": { OWNER: owner } },
+                              "status": { "phase": phase, "podIP": "10.0.0.1" } });
+        if is_leaving {
+            pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        }
+        serde_json::from_value(pod).unwrap()
+    }
+
+    #[test]
+    fn every_stage_of_our_own_pods_is_looked_after() {
+        let fine = || Some(pod("me", "Running", false));
+        let leaves = || Some(pod("me", "Running", true));
+        let foreign = || Some(pod("other", "Running", false));
+        let failed = || Some(pod("me", "Failed", false));
+        let gone = || Care::GiveUp(ID, "the pod is gone".into());
+        let starting = || Stage::Starting("a node".into());
+        for (stage, pod, expected, why) in [
+            (starting(), None, Care::Wait, "not created yet"),
+            (
+                starting(),
+                fine(),
+                Care::Review(ID),
+                "may be outdated already",
+            ),
+            (Stage::Ready, fine(), Care::Review(ID), "in use"),
+            (Stage::Ready, None, gone(), "somebody has deleted it"),
+            (
+                Stage::Ready,
+                foreign(),
+                Care::HandOver(ID),
+                "we were cut off",
+            ),
+            (
+                Stage::Ready,
+                failed(),
+                Care::GiveUp(ID, "the pod has ended".into()),
+                "no longer any good",
+            ),
+            (Stage::Leaving, fine(), Care::Remove, "its deletion failed"),
+            (Stage::Leaving, leaves(), Care::Wait, "on its way out"),
+            (Stage::Leaving, foreign(), Care::Forget, "never another's"),
+            (Stage::Leaving, None, Care::Forget, "it has left"),
+        ] {
+            assert_eq!(care(&entry(stage), pod.as_ref(), "me"), expected, "{why}");
+        }
+        let unadopted = Entry {
+            id: None,
+            ..entry(Stage::Ready)
+        };
+        assert_eq!(care(&unadopted, fine().as_ref(), "me"), Care::Wait);
+    }
+
+    #[test]
+    fn use_extends_a_pods_time_and_a_broken_time_is_repaired() {
+        let ttl = Duration::from_secs(100);
+        let told = |text: &str| {
+            let mut pod = pod("me", "Running", false);
+            let annotations = pod.metadata.annotations.get_or_insert_default();
+            annotations.insert(RECLAIM_AFTER.to_owned(), text.to_owned());
+            pod
+        };
+        assert_eq!(extension(&told("1100"), 1000, ttl), None);
+        assert_eq!(extension(&told("1099"), 1000, ttl), Some(1100));
+        assert_eq!(extension(&told("soon"), 1000, ttl), Some(1100));
+        assert_eq!(
+            extension(&pod("me", "Running", false), 1000, ttl),
+            Some(1100)
+        );
+    }
+}
