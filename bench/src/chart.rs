@@ -115,6 +115,18 @@ impl Chart {
         svg
     }
 
+    /// The same for those who see no pictures.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.title.to_owned();
+        for series in &self.series {
+            let _ = write!(text, "\n  {}:", series.name);
+            for ((_, mark), (_, value)) in self.x_marks.iter().zip(&series.points) {
+                let _ = write!(text, " {mark} → {},", short(*value));
+            }
+        }
+        text.trim_end_matches(',').to_owned()
+    }
+
     fn open(&self, svg: &mut String) {
         let title = escaped(self.title);
         let _ = writeln!(

@@ -36,7 +36,7 @@ struct Plan {
 
 impl Plan {
     const FULL: Self = Self {
-        rounds: 5,
+        rounds: 4,
         effort: Effort {
             time: Duration::from_secs(2),
             first_calls: 2,
@@ -82,9 +82,7 @@ async fn run(plan: &Plan) -> Result<()> {
         fs::create_dir_all(docs.join("performance"))?;
     }
     for (file, chart) in charts {
-        for series in &chart.series {
-            println!("{}: {}: {:?}", chart.title, series.name, series.points);
-        }
+        println!("{}", chart.text());
         if plan.is_kept {
             fs::write(docs.join("performance").join(file), chart.svg())?;
         }

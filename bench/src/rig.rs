@@ -129,10 +129,15 @@ impl Rig {
     }
 
     fn command(&self, side: Side) -> Command {
-        Command::new(match side {
+        let mut command = Command::new(match side {
             Side::Ours => ours("function-runner"),
             Side::Peer => self.peer.server.clone(),
-        })
+        });
+        // Nobody collects here, and the peer would go on trying to send.
+        for exporter in ["OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER"] {
+            command.env(exporter, "none");
+        }
+        command
     }
 
     /// Removes all pods of a side, and lets its runner hear of it.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::time::sleep;
 use tonic::transport::Channel;
 
-use crate::caller::{Load, call, drive, milliseconds};
+use crate::caller::{Load, at_once, call, drive, milliseconds};
 use crate::material::{LARGE, SMALL, WANTED, list};
 use crate::rig::{EXEC_IDENTITY, EXEC_SET_NAMESPACE, Rig, Side};
 use crate::work::Work;
@@ -104,7 +104,7 @@ async fn in_pods(
     values.push((Work::LargeListInPod, drive(&channel, &load).await?.p50()?));
     load.callers = TOGETHER;
     (load.time, load.at_least) = (Duration::ZERO, 2);
-    drive(&channel, &load).await?;
+    at_once(&channel, &load).await?;
     sleep(SETTLED).await;
     values.push((Work::MemoryAfterLargeLists, megabytes(runner.pid())));
     runner.stop().await?;

@@ -43,25 +43,25 @@ fn row(work: Work, rounds: &Rounds) -> Option<String> {
         "**no**"
     };
     Some(format!(
-        "| {} | {} | {} | **{}** {} | {} | {met} |\n",
+        "| {} | {}{} | {}{} | **{}**{} | {} | {met} |\n",
         work.name(),
-        with_unit(work.unit(), &ours),
-        with_unit(work.unit(), &peer),
+        with_unit(work.unit(), ours.median),
+        spread(&ours, short),
+        with_unit(work.unit(), peer.median),
+        spread(&peer, short),
         quotient(ratio.median),
         spread(&ratio, quotient),
         bar(work.bar()),
     ))
 }
 
-fn with_unit(unit: Unit, figure: &Figure) -> String {
+fn with_unit(unit: Unit, value: f64) -> String {
     let unit = match unit {
         Unit::Milliseconds => "ms",
         Unit::CallsPerSecond => "/s",
         Unit::Megabytes => "MB",
     };
-    format!("{} {unit} {}", short(figure.median), spread(figure, short))
-        .trim_end()
-        .to_owned()
+    format!("{} {unit}", short(value))
 }
 
 /// In parentheses; nothing where all values look the same.
@@ -70,7 +70,7 @@ fn spread(figure: &Figure, text: fn(f64) -> String) -> String {
     if least == most {
         String::new()
     } else {
-        format!("({least} to {most})")
+        format!(" ({least} to {most})")
     }
 }
 
@@ -136,12 +136,12 @@ mod tests {
     fn a_bar_that_is_missed_is_said() {
         let table = measured(Work::ExecTogether, &[100.0], &[100.0]);
         assert!(
-            table.ends_with("| **1.00 ×**  | at least 1.3 × | **no** |\n"),
+            table.ends_with("| **1.00 ×** | at least 1.3 × | **no** |\n"),
             "{table}"
         );
         let table = measured(Work::FirstCall, &[60.0], &[100.0]);
         assert!(
-            table.ends_with("| **0.60**  | at most 0.6 | yes |\n"),
+            table.ends_with("| **0.60** | at most 0.6 | yes |\n"),
             "{table}"
         );
     }

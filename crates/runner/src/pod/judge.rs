@@ -249,7 +249,10 @@ mod tests {
             Arc::new(pod)
         };
         let (first, second) = (labelled("a"), labelled("b"));
-        assert_eq!(service_of(&first, &[first.clone()]), "fn-v1-1-01234567");
+        assert_eq!(
+            service_of(&first, std::slice::from_ref(&first)),
+            "fn-v1-1-01234567"
+        );
         let both = [first.clone(), second];
         assert_eq!(service_of(&first, &both), "a", "its own name: no service");
     }
