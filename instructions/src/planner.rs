@@ -1,11 +1,21 @@
-//! Workloads whose instructions `scripts/bench-check` counts: `count_planner NAME ROUNDS`;
-//! without arguments, their names. Each round does the same; what comes before the rounds does
-//! not count.
-#![allow(clippy::unwrap_used)]
+//! The pool's plan. It is compiled from the runner's own files: building all of
+//! the runner for it would take minutes.
 
-use std::{env, hint::black_box, time::Duration};
+use std::{hint::black_box, time::Duration};
 
-use runner::pool::{Action, CallerId, Event, PodId, Settings, State};
+use pool::{
+    plan::{Action, Event},
+    state::{CallerId, PodId, Settings, State},
+};
+
+use crate::Workload;
+
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../crates/runner/src/pool"]
+mod pool {
+    pub(super) mod plan;
+    pub(super) mod state;
+}
 
 const SETTINGS: Settings = Settings {
     ttl: Duration::from_secs(1800),
@@ -14,22 +24,15 @@ const SETTINGS: Settings = Settings {
     max_queued: 1000,
 };
 
-/// A workload's name and one round of it.
-const WORKLOADS: &[(&str, fn(&mut Cluster))] = &[
-    ("planner-warm-calls", warm_calls),
-    ("planner-crowd", crowd),
-    ("planner-scan", scan),
+pub(crate) const WORKLOADS: &[Workload] = &[
+    ("planner-warm-calls", |rounds| repeat(rounds, warm_calls)),
+    ("planner-crowd", |rounds| repeat(rounds, crowd)),
+    ("planner-scan", |rounds| repeat(rounds, scan)),
 ];
 
-fn main() {
-    let words: Vec<String> = env::args().skip(1).collect();
-    let [name, rounds] = &words[..] else {
-        WORKLOADS.iter().for_each(|(name, _)| println!("{name}"));
-        return;
-    };
-    let (_, work) = WORKLOADS.iter().find(|(known, _)| known == name).unwrap();
+fn repeat(rounds: usize, work: fn(&mut Cluster)) {
     let mut cluster = Cluster::with_functions(20);
-    for _ in 0..rounds.parse().unwrap() {
+    for _ in 0..rounds {
         work(&mut cluster);
     }
     assert_eq!(cluster.state.in_flight(), 0);
