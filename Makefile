@@ -71,6 +71,10 @@ conformance: build-starlark ## Compare the bundled functions with the real ones'
 fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)
 	fuzz/run
 
+.PHONY: bench-check
+bench-check: ## Count instructions of hot code; fails if one workload has grown by over 10 % (needs valgrind)
+	scripts/bench-check
+
 .PHONY: deny
 deny: ## Check dependencies for advisories and licences (needs cargo-deny and its database)
 	cargo deny check

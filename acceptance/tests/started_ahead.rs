@@ -11,7 +11,7 @@ use std::{
 
 use acceptance::{LIST, Server, call, evaluate, system};
 use tokio::task::JoinSet;
-use tonic::{Code, Request, transport::Channel};
+use tonic::{Code, transport::Channel};
 
 const LONG: &str = "--started-ahead-idle=10m";
 
@@ -56,12 +56,7 @@ fn lives(pid: u32) -> bool {
 /// A server with processes that wait.
 async fn with_waiting(server: &Server) -> BTreeSet<u32> {
     who(&server.connect().await).await;
-    system::wait_until("processes started ahead", || {
-        match processes(server).len() {
-            2 => Ok(()),
-            other => Err(format!("{other}")),
-        }
-    });
+    assert_only_two_wait(server);
     processes(server)
 }
 
@@ -170,24 +165,37 @@ async fn nothing_waits_after_the_server_has_ended() {
     }
 }
 
+/// Two wait, and nothing is left of the call before: neither its process, nor the
+/// one that it waited for, nor the one that left its group.
+fn assert_only_two_wait(server: &Server) {
+    system::wait_until("two that wait", || match processes(server).len() {
+        2 => Ok(()),
+        other => Err(format!("{other}")),
+    });
+}
+
 #[tokio::test]
 async fn deadlines_end_a_function_that_was_started_ahead() {
+    let server = Server::runner(&[LONG, "--evaluation-timeout=500ms"]);
+    let channel = server.connect().await;
+    for _ in 0..3 {
+        let call = call("hangs-after-reading", LIST);
+        let status = evaluate(channel.clone(), call).await.unwrap_err();
+        assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
+        assert_only_two_wait(&server);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_that_give_up_end_a_function_that_was_started_ahead() {
     let name = "hangs-after-reading";
     for server in both(&[LONG], name) {
         let channel = server.connect().await;
         for _ in 0..3 {
-            let waiting = processes(&server);
-            let mut request = Request::new(call(name, LIST));
-            let deadline = "2S".parse().expect("a header");
-            request.metadata_mut().insert("grpc-timeout", deadline);
-            let status = evaluate(channel.clone(), request).await.unwrap_err();
-            assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
-            // Two wait, and nothing is left of the call: neither its process,
-            // nor the one that it waited for, nor the one that left its group.
-            system::wait_until("two that wait", || match processes(&server).len() {
-                2 => Ok(()),
-                other => Err(format!("{other}, before {}", waiting.len())),
-            });
+            let call = evaluate(channel.clone(), call(name, LIST));
+            let answer = tokio::time::timeout(Duration::from_millis(500), call).await;
+            assert!(answer.is_err(), "{answer:?}");
+            assert_only_two_wait(&server);
         }
     }
 }
@@ -222,10 +230,7 @@ async fn a_replaced_executable_is_used_from_the_next_call_on() {
                 list.ends_with(format!("version: {n}\n").as_bytes()),
                 "{n}: {list:?}"
             );
-            system::wait_until("two that wait", || match processes(&server).len() {
-                2 => Ok(()),
-                other => Err(format!("{other}")),
-            });
+            assert_only_two_wait(&server);
         }
     }
 }

@@ -219,7 +219,7 @@ impl Shared {
         let mut work = Work::default();
         let mut getting_ready = 0;
         for (command, used) in &mut state.uses {
-            work.end.extend(used.look(command));
+            work.end.extend(used.look(command, now));
             let is_unready = |waiting: &&Waiting| !waiting.is_usable(used.ready);
             getting_ready += used.waiting.iter().filter(is_unready).count();
         }
@@ -271,9 +271,9 @@ impl Use {
     }
 
     /// Looks at the processes that get ready; returns those that are of no use.
-    fn look(&mut self, command: &Command) -> VecDeque<Waiting> {
+    fn look(&mut self, command: &Command, now: Instant) -> VecDeque<Waiting> {
         for waiting in &mut self.waiting {
-            match waiting.look() {
+            match waiting.look(now) {
                 Ok(None) => {}
                 Ok(Some(ready)) => self.ready = Some(ready),
                 Err(reason) => return self.fall_back(command, &reason),

@@ -5,6 +5,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use rustix::pipe::fcntl_setpipe_size;
 use tokio::{
     io::AsyncWriteExt as _,
     net::unix::pipe,
@@ -24,6 +25,11 @@ const PIPES_CLOSE_WITHIN: Duration = Duration::from_millis(500);
 
 /// How long a killed program may take to go before the answer is given all the same.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
+
+/// A pipe holds 64 KiB by default. For more input than that, a larger one saves
+/// the program and us many turns; a megabyte is what every user may ask for.
+const USUAL_PIPE: usize = 64 * 1024;
+const LARGEST_PIPE: usize = 1024 * 1024;
 
 /// What a call may use.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +107,12 @@ impl Program {
             stderr,
             mut exit,
         } = self;
+        if input.len() > USUAL_PIPE {
+            let size = input.len().min(LARGEST_PIPE);
+            // Refused if this user's pipes hold much already: then it stays as it is.
+            let _ = fcntl_setpipe_size(&stdin, size);
+            let _ = fcntl_setpipe_size(&stdout, size);
+        }
         // Most functions change little: their output is about as long as their input.
         let mut output = BytesMut::with_capacity((input.len() + 4096).min(limits.output));
         let mut log = Log::default();

@@ -36,6 +36,9 @@ const CANCELLED_AT_ONCE: usize = 10_000;
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 
+/// How much may come in one piece; by default a large list comes in hundreds.
+const FRAME: u32 = 256 * 1024;
+
 /// What an answer needs besides list and log: tags and lengths of both fields.
 const ANSWER_OVERHEAD: usize = 16;
 
@@ -141,6 +144,7 @@ impl Server {
             .http2_max_pending_accept_reset_streams(Some(CANCELLED_AT_ONCE))
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME)
             .layer(MapResponseLayer::new(message_limit::translate))
             .add_routes(routes)
             .serve_with_incoming_shutdown(

@@ -41,6 +41,7 @@ pub(super) enum NotAhead {
 pub(super) struct Waiting {
     program: Program,
     began: Instant,
+    looked: Instant,
     /// The processor time that it had used at the last look.
     used: Duration,
     /// For how many looks it has used no more.
@@ -58,9 +59,12 @@ pub(super) struct Ready {
 
 impl Waiting {
     pub(super) fn start(command: &Command) -> Result<Self, NotAhead> {
+        let program = Program::start(command)?;
+        let now = Instant::now();
         Ok(Self {
-            program: Program::start(command)?,
-            began: Instant::now(),
+            program,
+            began: now,
+            looked: now,
             used: Duration::ZERO,
             quiet: 0,
         })
@@ -70,11 +74,12 @@ impl Waiting {
         self.quiet >= QUIET_LOOKS
     }
 
-    /// Looks whether the process has become ready. Call it every [`LOOK`].
-    pub(super) fn look(&mut self) -> Result<Option<Ready>, NotAhead> {
-        if self.is_ready() {
+    /// Looks whether the process has become ready; not more often than every [`LOOK`].
+    pub(super) fn look(&mut self, now: Instant) -> Result<Option<Ready>, NotAhead> {
+        if self.is_ready() || now < self.looked + LOOK {
             return Ok(None);
         }
+        self.looked = now;
         if !is_silent(&mut self.program) {
             return Err(NotAhead::Spoke);
         }
@@ -83,7 +88,7 @@ impl Waiting {
         self.quiet = if used == self.used { self.quiet + 1 } else { 0 };
         self.used = used;
         if !self.is_ready() {
-            let is_late = self.began.elapsed() > READY_WITHIN;
+            let is_late = now > self.began + READY_WITHIN;
             return if is_late {
                 Err(NotAhead::Busy)
             } else {
