@@ -98,13 +98,14 @@ cluster-down: ## Remove every trace of it
 cluster-clean: ## The same, and remove the programs that were built for it
 	$(CLUSTER) clean
 
-# Built outside and run inside a fresh node; then the node's own coming and going.
+# Built outside and run inside a fresh node; then the node's own coming and going. The images need a package that the node installs.
 .PHONY: e2e
-e2e: images ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
+e2e: build ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
 	cargo test --locked --package e2e --package cluster --no-run
 	$(CLUSTER) peer
 	$(CLUSTER) down
 	$(CLUSTER) up
+	$(MAKE) images
 	$(CLUSTER) exec -- cargo test --offline --locked --package e2e
 	cargo test --locked --package cluster
 
