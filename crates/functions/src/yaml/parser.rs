@@ -46,7 +46,8 @@ pub fn parse_all(text: &str) -> Result<Vec<Document>> {
 fn check_characters(text: &str) -> Result<()> {
     // Most text is ASCII without anything odd: bytes are quicker to look at, and
     // many at a time quicker still.
-    let is_odd = |byte: &u8| *byte >= 0x7F || (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r'));
+    let is_odd =
+        |byte: &u8| *byte >= 0x7F || (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r'));
     let any_odd = |bytes: &[u8]| bytes.iter().fold(false, |odd, byte| odd | is_odd(byte));
     if !text.as_bytes().chunks(64).any(any_odd) {
         return Ok(());
@@ -225,10 +226,9 @@ impl Parser<'_> {
             _ => Node::plain(""),
         };
         if let Some(tag) = tag.filter(|tag| tag != "!") {
-            node.tag = Tag::from_long(&tag);
-            node.tagged = true;
+            node.set_written_tag(&tag);
         }
-        node.anchor = anchor.map(Into::into);
+        node.set_anchor(anchor.as_deref());
         self.place_node(&mut node, start);
         Ok(node)
     }

@@ -5,7 +5,13 @@ use super::comments::wait;
 use super::{Emitter, Parent, Role, SequenceIndent, is_simple_key};
 
 impl Emitter {
-    pub(super) fn block_sequence(&mut self, node: &Node, items: &[Node], parent: Parent, role: Role) {
+    pub(super) fn block_sequence(
+        &mut self,
+        node: &Node,
+        items: &[Node],
+        parent: Parent,
+        role: Role,
+    ) {
         let before = self.indent;
         for (at, item) in items.iter().enumerate() {
             self.announce(item, "");

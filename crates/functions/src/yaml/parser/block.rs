@@ -38,7 +38,10 @@ impl Parser<'_> {
     }
 
     fn entry(&mut self, indentless: bool) -> Result<Node> {
-        let above = self.pending.as_ref().map_or(0, |pending| pending.head.len());
+        let above = self
+            .pending
+            .as_ref()
+            .map_or(0, |pending| pending.head.len());
         self.skip()?;
         let nested = matches!(
             self.peek()?,

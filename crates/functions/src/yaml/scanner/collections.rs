@@ -105,7 +105,13 @@ impl Scanner<'_> {
     }
 
     /// Opens a block collection if `column` is deeper than the current one.
-    pub(super) fn roll(&mut self, column: usize, place: Option<usize>, kind: Kind, start: Mark) -> Result<()> {
+    pub(super) fn roll(
+        &mut self,
+        column: usize,
+        place: Option<usize>,
+        kind: Kind,
+        start: Mark,
+    ) -> Result<()> {
         if self.flow_level > 0 || self.indent >= column as isize {
             return Ok(());
         }
