@@ -1,4 +1,5 @@
-//! Every bundled function ends on any bytes, with a list or an error.
+//! Every bundled function ends on any bytes, with a list or an error. The first
+//! byte says which function; there is a seed for each.
 #![no_main]
 
 use functions::{Clock, catalog};

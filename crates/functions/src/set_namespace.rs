@@ -233,8 +233,8 @@ impl Moves {
         }
     }
 
-    /// What `current` becomes.
-    fn moved(&mut self, origin: &str, current: &str, object: &str) -> String {
+    /// What `current` becomes. `object` is how messages name what it is of.
+    fn moved(&mut self, origin: &str, current: &str, object: impl Fn() -> String) -> String {
         if origin == UNKNOWN {
             return current.to_owned();
         }
@@ -244,14 +244,8 @@ impl Moves {
             return current.to_owned();
         }
         if !matcher.is_empty() && matcher == origin {
-            let object = if object.is_empty() {
-                "[]".to_owned()
-            } else {
-                format!("[{object}]")
-            };
-            self.results.push(Report::info(format!(
-                "{object} has matching origin {origin}"
-            )));
+            let told = format!("[{}] has matching origin {origin}", object());
+            self.results.push(Report::info(told));
         }
         if !(matcher.is_empty() || matcher == current || matcher == origin) {
             return current.to_owned();
@@ -273,7 +267,7 @@ impl Moves {
         ];
         if object.is_a("", "v1", "Namespace") {
             let (_, origin) = origin(object)?;
-            let name = self.moved(&origin, object.name(), &object.describe());
+            let name = self.moved(&origin, object.name(), || object.describe());
             let _ = object.set_text_at(&["metadata", "name"], &name);
         } else if object.is_a("apiextensions.k8s.io", "v1", "CustomResourceDefinition") {
             self.at(object, &WEBHOOK)?;
@@ -286,7 +280,7 @@ impl Moves {
                     .get_mut("namespace")
                     .filter(|it| it.as_text().is_some())
                 {
-                    let moved = self.moved("", namespace.value().unwrap_or(""), "");
+                    let moved = self.moved("", namespace.value().unwrap_or(""), String::new);
                     namespace.set_text(&moved);
                 }
             }
@@ -306,14 +300,14 @@ impl Moves {
             None => "",
             Some(node) => node.as_text().ok_or_else(odd)?,
         };
-        let moved = self.moved("", current, "");
+        let moved = self.moved("", current, String::new);
         let failed = odd();
         object.set_text_at(path, &moved).map_err(|_| failed)
     }
 
     fn in_namespaced(&mut self, object: &mut Node) -> Result<(), Stop> {
         let (origin, _) = origin(object)?;
-        let namespace = self.moved(&origin, object.namespace(), &object.describe());
+        let namespace = self.moved(&origin, object.namespace(), || object.describe());
         let _ = object.set_text_at(&["metadata", "namespace"], &namespace);
         Ok(())
     }

@@ -10,6 +10,7 @@ mod node;
 mod parser;
 mod resolve;
 mod scanner;
+mod source;
 mod token;
 
 pub use edit::NotAMapping;
@@ -17,4 +18,5 @@ pub use emitter::{SequenceIndent, write, write_node};
 pub use node::{Comments, Content, Node, ScalarStyle, Tag};
 pub use parser::{Document, parse_all};
 pub use resolve::{is_old_boolean, resolve};
+pub use source::Source;
 pub use token::ParseError;

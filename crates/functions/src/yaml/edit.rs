@@ -140,7 +140,7 @@ impl Node {
         let value = text.into();
         self.content = Content::Scalar { value, style };
         self.tag = Tag::Str;
-        self.anchor = None;
+        self.set_anchor(None);
     }
 
     /// Changes the text of a scalar, and nothing else about it.
@@ -177,17 +177,16 @@ impl Node {
     pub fn same_content(&self, other: &Node) -> bool {
         match (&self.content, &other.content) {
             (Content::Scalar { value: a, .. }, Content::Scalar { value: b, .. }) => {
-                a == b && self.tag == other.tag
+                a == b && self.tag_name() == other.tag_name()
             }
             (Content::Sequence { items: a, .. }, Content::Sequence { items: b, .. }) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same_content(b))
             }
             (Content::Mapping { fields: a, .. }, Content::Mapping { fields: b, .. }) => {
+                // Any of them: keys may be there twice.
                 let found = |(key, value): &(Node, Node)| {
-                    let same = |(other, _): &&(Node, Node)| other.same_content(key);
-                    b.iter()
-                        .find(same)
-                        .is_some_and(|(_, other)| other.same_content(value))
+                    let same = |(a, b): &(Node, Node)| a.same_content(key) && b.same_content(value);
+                    b.iter().any(same)
                 };
                 a.len() == b.len() && a.iter().all(found)
             }

@@ -41,6 +41,14 @@ pub fn write_node(root: &Node, indent: SequenceIndent) -> String {
     emitter.out
 }
 
+/// Writes a key in one line, as it stands in a block or between brackets.
+pub(super) fn write_key(key: &Node, in_flow: bool) -> String {
+    let mut emitter = Emitter::new(SequenceIndent::Compact);
+    emitter.flow_level = usize::from(in_flow);
+    emitter.place(key, Parent::Other, Role::SimpleKey);
+    emitter.out
+}
+
 /// What a node is written into.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parent {
@@ -135,12 +143,12 @@ impl Emitter {
     fn properties(&mut self, node: &Node, usual: &Tag) {
         self.anchor(node);
         if node.tagged || (node.tag != Tag::None && node.tag != *usual) {
-            self.tag(node.tag.short());
+            self.tag(node.tag_name());
         }
     }
 
     fn anchor(&mut self, node: &Node) {
-        if let Some(anchor) = &node.anchor {
+        if let Some(anchor) = node.anchor() {
             self.indicator("&", true, false, false);
             self.words(anchor);
         }
@@ -201,8 +209,8 @@ impl Emitter {
 }
 
 fn is_simple_key(key: &Node) -> bool {
-    let tag = if key.tagged { key.tag.short().len() } else { 0 };
-    let properties = key.anchor.as_ref().map_or(0, |anchor| anchor.len()) + tag;
+    let tag = if key.tagged { key.tag_name().len() } else { 0 };
+    let properties = key.anchor().map_or(0, str::len) + tag;
     match &key.content {
         Content::Alias(name) => name.len() <= LONGEST_KEY,
         Content::Scalar { value, .. } => {

@@ -17,7 +17,7 @@ pub enum ScalarStyle {
 }
 
 /// What a node is: its YAML tag in the short form.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tag {
     /// No tag: a scalar that is written as it is.
     #[default]
@@ -31,31 +31,30 @@ pub enum Tag {
     Merge,
     Map,
     Seq,
-    Other(Box<str>),
+    /// Any other: the node knows its name.
+    Other,
 }
 
 impl Tag {
-    /// From the form in which the scanner resolves it.
-    pub(super) fn from_long(tag: &str) -> Self {
-        match tag.strip_prefix("tag:yaml.org,2002:") {
-            Some("str") => Self::Str,
-            Some("int") => Self::Int,
-            Some("float") => Self::Float,
-            Some("bool") => Self::Bool,
-            Some("null") => Self::Null,
-            Some("timestamp") => Self::Timestamp,
-            Some("merge") => Self::Merge,
-            Some("map") => Self::Map,
-            Some("seq") => Self::Seq,
-            Some(other) => Self::Other(format!("!!{other}").into()),
-            None => Self::Other(tag.into()),
+    /// From the short form, without its exclamation marks.
+    fn of_yaml(name: &str) -> Self {
+        match name {
+            "str" => Self::Str,
+            "int" => Self::Int,
+            "float" => Self::Float,
+            "bool" => Self::Bool,
+            "null" => Self::Null,
+            "timestamp" => Self::Timestamp,
+            "merge" => Self::Merge,
+            "map" => Self::Map,
+            "seq" => Self::Seq,
+            _ => Self::Other,
         }
     }
 
-    /// The short form, as it is written in a document.
-    pub fn short(&self) -> &str {
+    fn short(self) -> &'static str {
         match self {
-            Self::None => "",
+            Self::None | Self::Other => "",
             Self::Str => "!!str",
             Self::Int => "!!int",
             Self::Float => "!!float",
@@ -65,7 +64,6 @@ impl Tag {
             Self::Merge => "!!merge",
             Self::Map => "!!map",
             Self::Seq => "!!seq",
-            Self::Other(tag) => tag,
         }
     }
 }
@@ -98,14 +96,23 @@ pub enum Content {
     Alias(String),
 }
 
-/// A node of a document.
+/// What is written in front of few nodes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Properties {
+    anchor: Option<Box<str>>,
+    /// The name of [`Tag::Other`].
+    tag: Box<str>,
+}
+
+/// A node of a document. A list has very many of them, so what is rare is kept
+/// elsewhere: a node is 64 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     pub content: Content,
     pub tag: Tag,
     /// Whether the tag is written in the text.
     pub tagged: bool,
-    pub anchor: Option<Box<str>>,
+    properties: Option<Box<Properties>>,
     pub(super) comments: Option<Box<Comments>>,
     /// From 1; 0 for nodes that were not parsed.
     pub line: u32,
@@ -120,7 +127,7 @@ impl Node {
             content,
             tag,
             tagged: false,
-            anchor: None,
+            properties: None,
             comments: None,
             line: 0,
             span: (0, 0),
@@ -140,6 +147,35 @@ impl Node {
         let tag = resolve(&value);
         let style = ScalarStyle::Plain;
         Self::new(Content::Scalar { value, style }, tag)
+    }
+
+    pub fn anchor(&self) -> Option<&str> {
+        self.properties.as_ref()?.anchor.as_deref()
+    }
+
+    pub(super) fn set_anchor(&mut self, anchor: Option<&str>) {
+        if anchor.is_some() || self.properties.is_some() {
+            self.properties.get_or_insert_default().anchor = anchor.map(Into::into);
+        }
+    }
+
+    /// The tag in the short form, as it is written in a document.
+    pub fn tag_name(&self) -> &str {
+        match (self.tag, &self.properties) {
+            (Tag::Other, Some(properties)) => &properties.tag,
+            (tag, _) => tag.short(),
+        }
+    }
+
+    /// Gives the node a tag in the form in which the scanner resolves it.
+    pub(super) fn set_written_tag(&mut self, tag: &str) {
+        let yaml = tag.strip_prefix("tag:yaml.org,2002:");
+        self.tag = yaml.map_or(Tag::Other, Tag::of_yaml);
+        self.tagged = true;
+        if self.tag == Tag::Other {
+            let name = yaml.map_or_else(|| tag.into(), |name| format!("!!{name}").into());
+            self.properties.get_or_insert_default().tag = name;
+        }
     }
 
     /// A block mapping.

@@ -226,10 +226,9 @@ impl Parser<'_> {
             _ => Node::plain(""),
         };
         if let Some(tag) = tag.filter(|tag| tag != "!") {
-            node.tag = Tag::from_long(&tag);
-            node.tagged = true;
+            node.set_written_tag(&tag);
         }
-        node.anchor = anchor.map(Into::into);
+        node.set_anchor(anchor.as_deref());
         self.place_node(&mut node, start);
         Ok(node)
     }

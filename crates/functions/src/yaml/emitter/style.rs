@@ -24,10 +24,10 @@ pub(super) fn is_printable(c: char) -> bool {
 /// The bytes that mean nothing to YAML inside of a word.
 const IN_WORDS: [bool; 256] = {
     let mut table = [false; 256];
-    let mut byte = 0;
+    let mut byte = 0_u8;
     while byte < 128 {
-        let c = byte as u8;
-        table[byte] = c.is_ascii_alphanumeric() || matches!(c, b'.' | b'/' | b'_' | b'-');
+        table[byte as usize] =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'_' | b'-');
         byte += 1;
     }
     table
@@ -146,7 +146,7 @@ pub(super) fn presentation<'a>(
     style: ScalarStyle,
 ) -> (Option<&'a str>, ScalarStyle) {
     let plain = style == ScalarStyle::Plain;
-    let mut tag = (node.tag != Tag::None).then(|| node.tag.short());
+    let mut tag = (node.tag != Tag::None).then(|| node.tag_name());
     let mut quote = false;
     if !node.tagged && tag.is_some() {
         let is_text = node.tag == Tag::Str;

@@ -44,6 +44,11 @@ impl Scanner<'_> {
         Ok(true)
     }
 
+    /// Whether a word of this length, with a colon behind, is a key.
+    pub(super) fn may_be_plain_key(&self, length: usize) -> bool {
+        self.flow_level == 0 && self.simple_key_allowed && (1..LONGEST).contains(&length)
+    }
+
     pub(super) fn save_simple_key(&mut self) -> Result<()> {
         if !self.simple_key_allowed {
             return Ok(());

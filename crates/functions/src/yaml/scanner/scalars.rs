@@ -91,6 +91,10 @@ impl Scanner<'_> {
     }
 
     pub(super) fn fetch_plain(&mut self) -> Result<()> {
+        let first = self.plain_word();
+        if self.byte(first) == b':' && self.may_be_plain_key(first) {
+            return self.fetch_plain_key(first);
+        }
         self.save_simple_key()?;
         self.simple_key_allowed = false;
         let start = self.at;
@@ -129,6 +133,20 @@ impl Scanner<'_> {
         }
         let value = only_word.map_or_else(|| value.into(), SmolStr::new);
         self.push_scalar(value, ScalarStyle::Plain, start, end);
+        Ok(())
+    }
+
+    /// A word that a colon follows: no need to wait for the colon. Most lines of
+    /// a list begin so.
+    fn fetch_plain_key(&mut self, length: usize) -> Result<()> {
+        self.remove_simple_key()?;
+        self.simple_key_allowed = false;
+        let start = self.at;
+        self.roll(start.column, None, Kind::BlockMappingStart, start)?;
+        self.push(Kind::Key, start);
+        let word = SmolStr::new(self.advance(length));
+        self.push_scalar(word, ScalarStyle::Plain, start, self.at.index);
+        self.indicator(Kind::Value);
         Ok(())
     }
 
