@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use cluster::image::Layout;
@@ -19,6 +20,9 @@ use crate::scope::Scope;
 
 /// What it is called everywhere.
 pub const NAME: &str = "function-runner";
+
+/// How long the node may take to lead the service to its pods, on two busy cores.
+const REACHABLE_WITHIN: Duration = Duration::from_secs(20);
 
 fn checkout(path: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path)
@@ -184,8 +188,17 @@ async fn is_rolled_out(scope: &Scope) -> Result<()> {
     Ok(())
 }
 
-/// Connects to the runner's service by its name, as Porch does.
+/// Connects to the runner's service by its name, as Porch does. Available pods are the API server's
+/// word; the node learns of them a moment later.
 pub async fn connect(scope: &Scope) -> Result<Channel> {
     let address = format!("http://{NAME}.{}.svc.cluster.local:9445", scope.namespace());
-    Ok(Endpoint::from_shared(address)?.connect().await?)
+    let endpoint = Endpoint::from_shared(address)?;
+    let begin = Instant::now();
+    loop {
+        match endpoint.connect().await {
+            Ok(channel) => return Ok(channel),
+            Err(error) if begin.elapsed() > REACHABLE_WITHIN => return Err(error.into()),
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The runner as its operators get it: the images of `make images`, deployed from `deploy/` into
 //! namespaces that enforce Pod Security, called through its service.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use acceptance::evaluate;
 use anyhow::{Context, Result, ensure};
@@ -10,10 +10,13 @@ use e2e::deployment::{self, components, deploy, kubectl, namespaces, render};
 use e2e::{Scope, pod, scenario};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
-use kube::api::{ListParams, LogParams};
+use kube::api::ListParams;
 use proto::EvaluateFunctionRequest;
 use tonic::Request;
 use tonic::transport::Channel;
+
+/// How long a call or an adoption may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const SET_NAMESPACE: &str = "
 functionConfig: { apiVersion: v1, kind: ConfigMap, metadata: { name: c }, data: { namespace: prod } }
@@ -39,7 +42,7 @@ async fn put_into_prod(channel: Channel, image: &str, config: &str) -> Result<()
         resource_list: list.into(),
         image: image.to_owned(),
     });
-    request.set_timeout(Duration::from_secs(60));
+    request.set_timeout(PATIENCE);
     let answer = evaluate(channel, request).await?;
     let list = String::from_utf8(answer.resource_list.to_vec())?;
     ensure!(list.contains("namespace: prod\n"), "{image}: {list}");
@@ -60,6 +63,19 @@ async fn only_function_pod(functions: &Scope) -> Result<Pod> {
 async fn runners(scope: &Scope) -> Result<Vec<Pod>> {
     let ours = ListParams::default().labels("app=function-runner");
     Ok(scope.api::<Pod>().list(&ours).await?.items)
+}
+
+/// Waits until a pod has logged these words.
+async fn log_says(scope: &Scope, pod: &str, words: &str) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let log = scope.pod_log(pod).await?;
+        if log.contains(words) {
+            return Ok(());
+        }
+        ensure!(begin.elapsed() < PATIENCE, "no {words:?} in {log}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 #[test]
@@ -116,8 +132,7 @@ fn under_restricted_pod_security_it_serves_both_runtimes_and_a_restart_keeps_its
         let function = only_function_pod(&functions).await?;
 
         let old = runners(scope).await?;
-        let log = scope.api::<Pod>();
-        let log = log.logs(&old[0].name_any(), &LogParams::default()).await?;
+        let log = scope.pod_log(&old[0].name_any()).await?;
         ensure!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
 
         deployment::restart(scope).await?;
@@ -127,13 +142,7 @@ fn under_restricted_pod_security_it_serves_both_runtimes_and_a_restart_keeps_its
             .iter()
             .find(|pod| !is_old(pod))
             .context("a new runner")?;
-        let adopted = |pod: Option<&Pod>| {
-            pod.and_then(|pod| pod.annotations().get("fn.kpt.dev/owner"))
-                .is_some_and(|owner| *owner == new.name_any())
-        };
-        functions
-            .becomes(&function.name_any(), "adopted", adopted)
-            .await?;
+        log_says(scope, &new.name_any(), "adopted a pod").await?;
         let channel = deployment::connect(scope).await?;
         put_into_prod(channel, &real, SET_NAMESPACE).await?;
         let kept = only_function_pod(&functions).await?;
