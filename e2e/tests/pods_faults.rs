@@ -28,6 +28,10 @@ fn after_a_pod_was_deleted_or_killed_or_lost_its_service_the_next_call_succeeds(
 
         let second = scope.only_pod().await?;
         ensure!(second.name_any() != first.name_any(), "a new pod");
+        // It is used before the kubelet has told which container runs in it.
+        let second = scope
+            .pod_becomes(&second.name_any(), "running", pod::is_running)
+            .await?;
         for process in pod::processes(&second, "function")? {
             process.kill()?;
         }

@@ -157,15 +157,23 @@ fn a_hopeless_wait_is_told_in_the_schedulers_words_and_ends_with_the_start_timeo
         let image = publish(scope, "echo", &script("exec cat"))?;
         let nowhere = documented_but(&[("spec:\n", "spec:\n  nodeSelector: { no: where }\n")])?;
         let flag = template::publish(scope, "nowhere", &nowhere).await?;
-        let runner = Runner::start(scope, &[&flag, "--pod-start-timeout=15s"])?;
+        let runner = Runner::start(scope, &[&flag, "--pod-start-timeout=25s"])?;
         let channel = runner.server.connect().await;
         let patient = tokio::spawn({
             let (channel, image) = (channel.clone(), image.clone());
             async move { call(channel, &image, LONG).await }
         });
-        let told = call(channel, &image, Duration::from_secs(5)).await;
-        let told = told.err().context("no error")?;
-        println!("{told}");
+        let begin = Instant::now();
+        let told = loop {
+            let told = call(channel.clone(), &image, Duration::from_secs(4)).await;
+            let told = told.err().context("no error")?;
+            println!("{told}");
+            // On a busy machine the client's own clock may be first: then it heard nothing.
+            let heard_nothing = told.code() == Code::Cancelled;
+            if !heard_nothing || begin.elapsed() > Duration::from_secs(15) {
+                break told;
+            }
+        };
         ensure!(told.code() == Code::DeadlineExceeded, "{told}");
         ensure!(told.message().contains("didn't match Pod's node"), "{told}");
         ensure!(scope.only_pod().await.is_ok(), "others may still need it");

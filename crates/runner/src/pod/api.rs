@@ -103,3 +103,40 @@ where
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::Api;
+    use serde_json::json;
+
+    use super::*;
+    use crate::pod::fake;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_pass_is_tried_again_and_the_rest_is_told() {
+        let passing = [
+            fake::refusal(500, "InternalError", "etcd is busy"),
+            fake::refusal(429, "TooManyRequests", "later"),
+            fake::refusal(409, "Conflict", "the quota has been modified"),
+        ];
+        for (last, code) in [
+            ((200, json!({ "metadata": { "name": "a" } })), None),
+            (fake::refusal(403, "Forbidden", "exceeded quota"), Some(403)),
+            (fake::refusal(409, "AlreadyExists", "a exists"), Some(409)),
+        ] {
+            let mut answers: Vec<_> = passing.iter().cloned().chain([last]).collect();
+            answers.reverse();
+            let answers = Mutex::new(answers);
+            let client = fake::client(move |_| answers.lock().unwrap().pop().expect("no more"));
+            let pods: Api<Pod> = Api::namespaced(client, "test");
+            let told = Mutex::new(Vec::new());
+            let tell = |error: &ApiError| told.lock().unwrap().push(error.message.clone());
+            let outcome = persist(|| pods.get("a"), tell).await;
+            assert_eq!(outcome.err().and_then(|error| error.code), code);
+            assert_eq!(told.lock().unwrap().len(), passing.len());
+        }
+    }
+}

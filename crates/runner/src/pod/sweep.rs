@@ -231,3 +231,32 @@ async fn each<I: IntoIterator, F: Future<Output = ()>>(
         .for_each_concurrent(AT_ONCE, look_after)
         .await;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_pods_hold_up_nobody_and_only_so_many_are_looked_after_at_once() {
+        let (begin, second) = (Instant::now(), Duration::from_secs(1));
+        let (under_way, most, quick) = (Cell::new(0), Cell::new(0), Cell::new(Duration::ZERO));
+        each(0..3 * AT_ONCE, async |number| {
+            under_way.set(under_way.get() + 1);
+            most.set(most.get().max(under_way.get()));
+            // The first is as slow as a pod that cannot be reached.
+            sleep(if number == 0 { 30 * second } else { second }).await;
+            under_way.set(under_way.get() - 1);
+            if number > 0 {
+                quick.set(begin.elapsed());
+            }
+        })
+        .await;
+        assert_eq!(most.get(), AT_ONCE);
+        assert!(quick.get() < 5 * second, "{:?}", quick.get());
+        assert!(begin.elapsed() < 31 * second);
+    }
+}
