@@ -1,4 +1,5 @@
-//! Line charts as SVG, readable on light and dark pages. Both axes are logarithmic: what is compared
+//! Line charts as SVG, in colours that are readable on light and dark pages alike: a picture does not
+//! know on which it is. Both axes are logarithmic: what is compared
 //! here lies orders of magnitude apart.
 
 use std::fmt::Write as _;
@@ -135,10 +136,9 @@ impl Chart {
         );
         svg.push_str(
             "<style>\
-             text{font:13px sans-serif;fill:#333}.title{font-weight:600}\
+             text{font:13px sans-serif;fill:#777}.title{font-weight:600}\
              .grid{stroke:#8884;stroke-width:1}polyline{fill:none;stroke-width:2.5}\
-             .ours{stroke:#2a78d6}.peer{stroke:#d9730d}.dashed{stroke-dasharray:6 4}\
-             @media (prefers-color-scheme:dark){text{fill:#ddd}.ours{stroke:#6cb0ff}.peer{stroke:#f5a356}}\
+             .ours{stroke:#3b82d6}.peer{stroke:#d9730d}.dashed{stroke-dasharray:6 4}\
              </style>\n",
         );
         let _ = writeln!(
