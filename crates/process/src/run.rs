@@ -117,11 +117,12 @@ impl Program {
         let mut output = BytesMut::with_capacity((input.len() + 4096).min(limits.output));
         let mut log = Log::default();
         let conversation = async {
-            let feed = async {
+            let feed = async move {
                 // A program that does not read all of its input is within its rights;
-                // closing our end of the pipe tells it where the input ends.
+                // closing our end of the pipe tells it where the input ends. The
+                // input may be large: its memory is free again from here on.
                 let _ = stdin.write_all(&input).await;
-                drop(stdin);
+                drop((stdin, input));
                 pending::<Infallible>().await
             };
             let listen = async {

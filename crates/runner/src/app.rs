@@ -18,7 +18,6 @@ const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
 /// Serves until told to stop.
 pub(crate) fn run(config: Config) -> anyhow::Result<()> {
     logging::init(config.log);
-    process::give_back_large_buffers();
     process::adopt_orphans();
     process::close_on_exec_from(3).context("cannot keep inherited descriptors from functions")?;
     process::raise_descriptor_limit().context("cannot raise the limit of open descriptors")?;

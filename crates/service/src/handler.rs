@@ -13,6 +13,7 @@ use tonic::{Code, Request, Response, Status};
 use crate::{
     deadline::deadline,
     evaluator::{EvaluateError, Evaluation, Evaluator},
+    memory::Memory,
 };
 
 /// The gRPC service over an evaluator.
@@ -23,14 +24,17 @@ pub struct Handler<E> {
     default_timeout: Duration,
     /// The calls in flight, which a drain waits for.
     in_flight: TaskTracker,
+    memory: Memory,
 }
 
 impl<E: Evaluator> Handler<E> {
+    /// Needs a runtime.
     pub fn new(evaluator: E, default_timeout: Duration) -> Self {
         Self {
             evaluator: Arc::new(evaluator),
             default_timeout,
             in_flight: TaskTracker::new(),
+            memory: Memory::new(),
         }
     }
 
@@ -74,6 +78,10 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
         };
         let answer = self.evaluate(evaluation).await;
         let took = begin.elapsed();
+        let bytes_out = answer
+            .as_ref()
+            .map_or(0, |output| output.resource_list.len());
+        self.memory.call_ended(bytes_in + bytes_out);
 
         // What is logged: names, sizes and times; never a list, nor what a
         // function wrote, which may repeat parts of it.
@@ -83,7 +91,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 log,
                 errors,
             }) => {
-                let (bytes_out, errors_reported) = (resource_list.len(), errors.len());
+                let errors_reported = errors.len();
                 tracing::info!(
                     image,
                     ?took,

@@ -8,6 +8,7 @@ mod deadline;
 mod evaluator;
 mod handler;
 mod health;
+mod memory;
 mod message_limit;
 mod server;
 mod signals;

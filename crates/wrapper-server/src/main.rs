@@ -68,7 +68,6 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         .with_target(false)
         .with_ansi(false)
         .init();
-    process::give_back_large_buffers();
     process::adopt_orphans();
     process::close_on_exec_from(3)?;
     // Few calls at a time, and all they do is move bytes: one thread, little memory.
