@@ -4,7 +4,9 @@
 //! else's code. So it has a process of its own with limits on memory and
 //! processor time; the runner kills it at the caller's deadline.
 
+mod base64;
 mod library;
+mod math;
 mod script;
 mod time;
 mod values;
