@@ -9,13 +9,12 @@ use crate::{
     fieldspec::{Create, FieldSpec, replace_scalar},
     function::{Clock, Function, Stop},
     list::ResourceList,
-    object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
+    object::{DEPENDS_ON, INDEX, LEGACY_INDEX, LEGACY_PATH, PATH, is_reference_part},
     resmap,
     small::{annotations, set_annotations},
     yaml::{Node, SequenceIndent, write_node},
 };
 
-const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
 /// Notes of tools that this function does not pass on.
 const REMOVED: [&str; 8] = [
     PATH,
@@ -217,16 +216,12 @@ fn contains(object: &Node, spec: &FieldSpec, text: &str) -> bool {
 /// A depends-on annotation follows the object that it names.
 fn follow_dependency(object: &mut Node, edit: &Edit, known: &HashSet<[String; 3]>) {
     let parts: Vec<&str> = object.annotation(DEPENDS_ON).split('/').collect();
-    let word = |text: &&str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
-    };
     let (group, kind, name) = match parts[..] {
         [group, "namespaces", _, kind, name] | [group, kind, name] => (group, kind, name),
         _ => return,
     };
     let key = [group, kind, name].map(str::to_owned);
-    if !parts.iter().all(word) || !known.contains(&key) {
+    if !parts.iter().all(|part| is_reference_part(part)) || !known.contains(&key) {
         return;
     }
     let mut parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::Config;
-use crate::yaml::Node;
-
-const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
+use crate::{
+    object::{DEPENDS_ON, is_reference_part},
+    yaml::Node,
+};
 
 /// Makes depends-on annotations follow the objects that were `known`.
 pub(super) fn follow(
@@ -39,10 +40,9 @@ fn namespaced_reference(text: &str) -> Option<[&str; 4]> {
     let [group, "namespaces", namespace, kind, name] = parts[..] else {
         return None;
     };
-    let word = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
-    };
     let parts = [group, kind, name, namespace];
-    parts.iter().all(|part| word(part)).then_some(parts)
+    parts
+        .iter()
+        .all(|part| is_reference_part(part))
+        .then_some(parts)
 }
