@@ -7,6 +7,8 @@ use starlark::{
     syntax::{AstModule, Dialect},
 };
 
+use crate::{base64, math};
+
 /// Matching of objects, as the catalog's own module does it: what is empty, on
 /// either side, fits everything.
 const KRMFN: &str = r#"
@@ -43,8 +45,10 @@ pub(crate) struct Library;
 impl FileLoader for Library {
     fn load(&self, path: &str) -> starlark::Result<FrozenModule> {
         match path {
+            "encoding/base64.star" => module(path, base64::SOURCE),
             "encoding/json.star" => module(path, JSON),
             "krmfn.star" => module(path, KRMFN),
+            "math.star" => module(path, math::SOURCE),
             other => Err(Error::new_other(Unknown(other.to_owned()))),
         }
     }
@@ -58,8 +62,9 @@ impl std::fmt::Display for Unknown {
         let Self(name) = self;
         write!(
             f,
-            "cannot load {name}: the bundled starlark has encoding/json.star and krmfn.star; \
-             run the catalog's image in a pod for others"
+            "cannot load {name}: the bundled starlark has encoding/base64.star, \
+             encoding/json.star, krmfn.star and math.star; run the catalog's image in a pod for \
+             others"
         )
     }
 }
@@ -69,7 +74,11 @@ impl std::error::Error for Unknown {}
 fn module(name: &str, source: &str) -> starlark::Result<FrozenModule> {
     let ast = AstModule::parse(name, source.to_owned(), &Dialect::Extended)?;
     let globals = GlobalsBuilder::extended_by(&[LibraryExtension::StructType])
-        .with_namespace("builtin", |builder| LibraryExtension::Json.add(builder))
+        .with_namespace("builtin", |builder| {
+            LibraryExtension::Json.add(builder);
+            base64::functions(builder);
+            math::functions(builder);
+        })
         .build();
     Module::with_temp_heap(|module| {
         Evaluator::new(&module).eval_module(ast, &globals)?;

@@ -14,8 +14,9 @@ use starlark::{
 
 use crate::{library::Library, values};
 
-/// Bytes of values that a script may hold at a time.
-const MOST_HEAP: usize = 1 << 30;
+/// Bytes of values that a script may hold at a time: dozens of times the largest
+/// message. The interpreter notices some time after.
+const MOST_HEAP: usize = 256 << 20;
 /// Calls inside of each other. The default is meant for build files; more would
 /// need a larger stack.
 const DEEPEST: usize = 200;

@@ -1,7 +1,7 @@
 //! Compares a bundled function with its Go program: `speed FUNCTION PROGRAM INPUT [CALLS]`.
 //! Both run in turn, so that whatever else the machine does falls on both, and
-//! the ratios of time, of processor time and of memory are printed. An INPUT that
-//! is a number is that many bytes of a made-up list; `speed list BYTES` prints it.
+//! the ratios of time, of processor time and of memory are printed. INPUT is a file,
+//! or `configmaps=BYTES` or `deployments=BYTES` for a made-up list.
 
 use std::{
     env, fs,
@@ -16,7 +16,6 @@ fn main() {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (function, program, input, calls) = match words[..] {
-        ["list", bytes] => return print!("{}", list(bytes.parse().expect("a number of bytes"))),
         [function, program, input] => (function, program, input, 10),
         [function, program, input, calls] => {
             (function, program, input, calls.parse().expect("a number"))
@@ -27,9 +26,10 @@ fn main() {
         }
     };
     let function = catalog::find(function).expect("a bundled function");
-    let input = match input.parse() {
-        Ok(bytes) => list(bytes).into_bytes(),
-        Err(_) => fs::read(input).expect("an input file"),
+    let input = match input.split_once('=') {
+        Some(("configmaps", bytes)) => list(CONFIG_MAP, bytes).into_bytes(),
+        Some(("deployments", bytes)) => list(DEPLOYMENT, bytes).into_bytes(),
+        _ => fs::read(input).expect("an input file"),
     };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let mut memory = 0;
@@ -131,20 +131,35 @@ fn status_kib(pid: &str, field: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Deployments and ConfigMaps with comments, and a configuration for most functions.
-fn list(bytes: usize) -> String {
+/// A list of numbered objects, with the configuration of set-namespace.
+fn list(object: &str, bytes: &str) -> String {
+    let bytes: usize = bytes.parse().expect("a number of bytes");
     let mut list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n".to_owned();
     for number in 0.. {
         if list.len() >= bytes {
             break;
         }
-        list.push_str(&ITEMS.replace("NUMBER", &number.to_string()));
+        list.push_str(&object.replace("NUMBER", &number.to_string()));
     }
     list + "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  \
             data:\n    namespace: prod\n"
 }
 
-const ITEMS: &str = r#"- apiVersion: apps/v1
+const CONFIG_MAP: &str = r#"- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: cm-NUMBER
+    namespace: default
+    annotations:
+      internal.config.kubernetes.io/path: 'cm-NUMBER.yaml'
+      internal.config.kubernetes.io/index: '0'
+  data:
+    key-a: value-NUMBER
+    key-b: value-NUMBER
+    key-c: some text NUMBER
+"#;
+
+const DEPLOYMENT: &str = r#"- apiVersion: apps/v1
   kind: Deployment
   metadata: # kpt-merge: default/app-NUMBER
     name: app-NUMBER

@@ -1,19 +1,21 @@
 //! `apply-replacements`: copies a value from one object's field to fields of
 //! others, as kustomize's replacements do.
 
+mod options;
 mod path;
+mod selection;
 
 use crate::{
-    fieldspec::id_of,
     function::{Clock, Function, Stop},
     go,
     list::ResourceList,
-    object::group_version,
     results::Report,
     runner_config::FAILURE,
-    selector::Selector,
     yaml::{Content, Node, SequenceIndent, Tag, parse_all, write_node},
 };
+
+use options::Options;
+use selection::{Id, fits_labels};
 
 const KIND: &str = "ApplyReplacements";
 const API_VERSION: &str = "fn.kpt.dev/v1alpha1";
@@ -96,140 +98,6 @@ fn apply_all(config: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Sto
         }
     }
     Ok(())
-}
-
-/// The parts of an object's identity that a selector names.
-struct Id {
-    group: String,
-    version: String,
-    kind: String,
-    name: String,
-    namespace: String,
-}
-
-impl Id {
-    /// As a selector gives it.
-    fn of_selector(node: &Node) -> Self {
-        let text = |name: &str| {
-            node.get(name)
-                .and_then(Node::value)
-                .unwrap_or("")
-                .to_owned()
-        };
-        Self {
-            group: text("group"),
-            version: text("version"),
-            kind: text("kind"),
-            name: text("name"),
-            namespace: text("namespace"),
-        }
-    }
-
-    /// What an object is and was called.
-    fn all_of(object: &Node) -> Vec<Self> {
-        const PREVIOUS: &str = "internal.config.kubernetes.io/previous";
-        let (group, version) = group_version(
-            object
-                .at(&["apiVersion"])
-                .and_then(Node::value)
-                .unwrap_or(""),
-        );
-        let id = |kind: &str, name: &str, namespace: &str| Self {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            namespace: namespace.to_owned(),
-        };
-        let mut ids = vec![id(object.kind(), object.name(), object.namespace())];
-        let before = |what: &str| {
-            object
-                .annotation(&format!("{PREVIOUS}{what}"))
-                .split(',')
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        let (kinds, names, namespaces) = (before("Kinds"), before("Names"), before("Namespaces"));
-        for ((kind, name), namespace) in kinds.iter().zip(&names).zip(&namespaces) {
-            if !name.is_empty() {
-                ids.push(id(kind, name, namespace));
-            }
-        }
-        ids
-    }
-
-    fn is_selected_by(&self, selector: &Self) -> bool {
-        let fits = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
-        let place = |namespace: &str| {
-            if namespace.is_empty() {
-                "default".to_owned()
-            } else {
-                namespace.to_owned()
-            }
-        };
-        fits(&selector.name, &self.name)
-            && (selector.namespace.is_empty()
-                || place(&selector.namespace) == place(&self.namespace))
-            && fits(&selector.group, &self.group)
-            && fits(&selector.version, &self.version)
-            && fits(&selector.kind, &self.kind)
-    }
-
-    fn is_empty(&self) -> bool {
-        [
-            &self.group,
-            &self.version,
-            &self.kind,
-            &self.name,
-            &self.namespace,
-        ]
-        .iter()
-        .all(|part| part.is_empty())
-    }
-
-    fn printed(&self) -> String {
-        id_of([
-            &self.group,
-            &self.version,
-            &self.kind,
-            &self.name,
-            &self.namespace,
-        ])
-    }
-}
-
-/// How fields are read and written: split at a delimiter, created if missing.
-struct Options {
-    delimiter: String,
-    index: i64,
-    create: bool,
-}
-
-impl Options {
-    fn of(node: &Node) -> Self {
-        let options = node.get("options");
-        let text = |name: &str| {
-            options
-                .and_then(|options| options.get(name))
-                .and_then(Node::value)
-                .unwrap_or("")
-        };
-        Self {
-            delimiter: text("delimiter").to_owned(),
-            index: text("index").parse().unwrap_or(0),
-            create: text("create") == "true",
-        }
-    }
-
-    fn printed(&self) -> String {
-        if self.delimiter.is_empty() && !self.create {
-            return String::new();
-        }
-        format!(
-            ":{}({}), create={}",
-            self.delimiter, self.index, self.create
-        )
-    }
 }
 
 fn source_value(source: &Node, items: &[Node]) -> Result<Node, String> {
@@ -330,16 +198,6 @@ fn apply(target: &Node, value: &Node, items: &mut [Node]) -> Result<(), String> 
         }
     }
     Ok(())
-}
-
-fn fits_labels(item: &Node, selector: &Node) -> Result<bool, String> {
-    let matches = |name: &str, of: &str| -> Result<bool, String> {
-        let pairs = item
-            .at(&["metadata", of])
-            .map_or_else(Vec::new, Node::texts);
-        Ok(Selector::parse(selector.text_at(&[name]))?.matches(&pairs))
-    };
-    Ok(matches("annotationSelector", "annotations")? && matches("labelSelector", "labels")?)
 }
 
 fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result<(), String> {

@@ -7,6 +7,9 @@ pub(crate) const PATH: &str = "internal.config.kubernetes.io/path";
 pub(crate) const INDEX: &str = "internal.config.kubernetes.io/index";
 pub(crate) const LEGACY_PATH: &str = "config.kubernetes.io/path";
 pub(crate) const LEGACY_INDEX: &str = "config.kubernetes.io/index";
+/// Names the object that an object depends on: `group/kind/name`, or
+/// `group/namespaces/namespace/kind/name`.
+pub(crate) const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
 pub(crate) const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 
 impl Node {
@@ -74,6 +77,12 @@ impl Node {
         let pairs = fields.map(|(key, value)| (text(key).unwrap_or(""), text(value).unwrap_or("")));
         pairs.collect()
     }
+}
+
+/// Whether the text can be a part of a depends-on annotation.
+pub(crate) fn is_reference_part(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
 }
 
 pub(crate) fn group_version(api_version: &str) -> (&str, &str) {

@@ -4,32 +4,28 @@
 //! is the given one are moved. Objects for tools only are left alone. The
 //! depends-on annotations follow the objects that they name.
 
+mod config;
+mod depends_on;
+
 use std::collections::{BTreeSet, HashSet};
 
 use crate::{
     function::{Clock, Function, Stop},
     list::ResourceList,
-    object::{INDEX, PATH},
     results::Report,
     scope,
     yaml::Node,
 };
 
-const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
+use config::{Config, about_config, configure};
+
 const UPSTREAM: &str = "internal.kpt.dev/upstream-identifier";
 const DEFAULT: &str = "default";
 /// The namespace of objects that have none, or whose scope is not known.
 const UNKNOWN: &str = "~C";
-/// The ConfigMap that a package variant's constructor generates.
-const VARIANT_CONFIG: &str = "kptfile.kpt.dev";
 
 #[derive(Debug)]
 pub(crate) struct SetNamespace;
-
-struct Config {
-    namespace: String,
-    matcher: String,
-}
 
 impl Function for SetNamespace {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
@@ -65,7 +61,7 @@ impl Function for SetNamespace {
                 go_list(&moves.old)
             ),
         }));
-        let (count, old) = moves.depends_on(&mut objects, &known);
+        let (count, old) = depends_on::follow(&moves.config, &mut objects, &known);
         results.push(Report::info(match count {
             0 => "all `depends-on` annotations are up-to-date. no `namespace` changed".to_owned(),
             count => format!(
@@ -76,81 +72,6 @@ impl Function for SetNamespace {
         list.results.append(&mut results);
         Ok(())
     }
-}
-
-fn configure(config: Option<&Node>) -> Result<Config, String> {
-    let Some(config) = config else {
-        return Err("FunctionConfig is missing. Expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`".into());
-    };
-    if config.is_a("", "v1", "ConfigMap") {
-        let data = config.data();
-        if data.iter().any(|(key, _)| {
-            config
-                .at(&["data", key])
-                .is_some_and(|value| value.as_text().is_none() && !value.is_null())
-        }) {
-            return Err("failed to parse FunctionConfig as ConfigMap".into());
-        }
-        let datum = |name: &str| config.text_at(&["data", name]).to_owned();
-        let namespace = match datum("namespace") {
-            given if !given.is_empty() => given,
-            _ if config.name() == VARIANT_CONFIG => datum("name"),
-            _ => String::new(),
-        };
-        if namespace.is_empty() {
-            return Err("`data.namespace` should not be empty".into());
-        }
-        return Ok(Config {
-            namespace,
-            matcher: datum("namespaceMatcher"),
-        });
-    }
-    if config.is_a("fn.kpt.dev", "v1alpha1", "SetNamespace") {
-        let fields = ["namespace", "namespaceMatcher"];
-        let odd = |name: &&str| {
-            config
-                .get(name)
-                .is_some_and(|value| value.as_text().is_none() && !value.is_null())
-        };
-        if fields.iter().any(odd) {
-            return Err(
-                "failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace".into(),
-            );
-        }
-        let namespace = config.text_at(&["namespace"]).to_owned();
-        if namespace.is_empty() {
-            return Err("`namespace` should not be empty".into());
-        }
-        return Ok(Config {
-            namespace,
-            matcher: config.text_at(&["namespaceMatcher"]).to_owned(),
-        });
-    }
-    Err(format!(
-        "unknown functionConfig Kind={} ApiVersion={}, expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`",
-        config.kind(),
-        config.api_version()
-    ))
-}
-
-/// An error about the configuration, which names the configuration.
-fn about_config(message: String, config: Option<&Node>) -> Report {
-    let mut report = Report::error(message);
-    let text =
-        |get: fn(&Node) -> &str| config.map_or(String::new(), |config| get(config).to_owned());
-    report.object = Some([
-        text(Node::api_version),
-        text(Node::kind),
-        text(Node::name),
-        text(Node::namespace),
-    ]);
-    let path = config
-        .map_or("", |config| config.annotation(PATH))
-        .to_owned();
-    let index = config.and_then(|config| config.annotation(INDEX).parse().ok());
-    // A path that is not there leaves no index either.
-    report.file = Some((path, index.unwrap_or(-1)));
-    report
 }
 
 fn has_namespace(object: &Node) -> bool {
@@ -311,46 +232,6 @@ impl Moves {
         let _ = object.set_text_at(&["metadata", "namespace"], &namespace);
         Ok(())
     }
-
-    /// Makes depends-on annotations follow the objects that were `known`.
-    fn depends_on(
-        &self,
-        objects: &mut [&mut Node],
-        known: &HashSet<String>,
-    ) -> (usize, BTreeSet<String>) {
-        let Config { namespace, matcher } = &self.config;
-        let mut old = BTreeSet::new();
-        let mut count = 0;
-        for object in objects {
-            let annotation = object.annotation(DEPENDS_ON);
-            let Some([group, kind, name, current]) = namespaced_reference(annotation) else {
-                continue;
-            };
-            let matches = matcher.is_empty() || matcher == current;
-            if !known.contains(annotation) || current == namespace || !matches {
-                continue;
-            }
-            old.insert(current.to_owned());
-            count += 1;
-            let moved = format!("{group}/namespaces/{namespace}/{kind}/{name}");
-            let _ = object.set_text_at(&["metadata", "annotations", DEPENDS_ON], &moved);
-        }
-        (count, old)
-    }
-}
-
-/// Group, kind, name and namespace of `group/namespaces/namespace/kind/name`.
-fn namespaced_reference(text: &str) -> Option<[&str; 4]> {
-    let parts: Vec<&str> = text.split('/').collect();
-    let [group, "namespaces", namespace, kind, name] = parts[..] else {
-        return None;
-    };
-    let word = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
-    };
-    let parts = [group, kind, name, namespace];
-    parts.iter().all(|part| word(part)).then_some(parts)
 }
 
 /// As Go prints a list of words.

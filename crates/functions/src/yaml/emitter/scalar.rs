@@ -1,7 +1,7 @@
 //! Writing scalars.
 
 use super::super::node::{Node, ScalarStyle};
-use super::style::{is_break, is_printable, presentation};
+use super::style::{is_break, is_plain_word, is_printable, presentation};
 use super::{Emitter, INDENT, Parent, Role};
 
 impl Emitter {
@@ -13,6 +13,9 @@ impl Emitter {
         parent: Parent,
         role: Role,
     ) {
+        if style == ScalarStyle::Plain && is_plain_word(node, value) {
+            return self.plain(value);
+        }
         let (tag, style) = presentation(node, value, style);
         let style = self.possible(value, style, role);
         self.anchor(node);

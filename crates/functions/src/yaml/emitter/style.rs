@@ -42,6 +42,20 @@ struct Allowed {
     block: bool,
 }
 
+/// Whether the value has nothing in it that means something to YAML.
+fn is_word(value: &str) -> bool {
+    !value.is_empty()
+        && !value.starts_with(['.', '-'])
+        && value.bytes().all(|byte| IN_WORDS[usize::from(byte)])
+}
+
+/// Whether a plain scalar can be written as it is in whichever place, and is then
+/// read as what it is. Nearly all can: they take this short way.
+pub(super) fn is_plain_word(node: &Node, value: &str) -> bool {
+    let is_bare = !node.tagged && node.anchor().is_none();
+    is_bare && is_word(value) && (node.tag == Tag::None || resolve(value) == node.tag)
+}
+
 fn allowed(value: &str) -> Allowed {
     if value.is_empty() {
         return Allowed {
@@ -53,7 +67,7 @@ fn allowed(value: &str) -> Allowed {
         };
     }
     // Most values are words without anything special.
-    if !value.starts_with(['.', '-']) && value.bytes().all(|byte| IN_WORDS[usize::from(byte)]) {
+    if is_word(value) {
         return Allowed {
             breaks: false,
             flow_plain: true,

@@ -107,22 +107,19 @@ impl<'a> Patch<'a> {
     fn replace(&mut self, before: &Node, after: &Node, place: Place) {
         let (mut from, mut to) = range(before);
         let mut bare = after.clone().with_comments(None);
-        if is_block_scalar(before) {
+        let mut place = place;
+        let was_block = is_block_scalar(before);
+        if was_block {
             let comment = self.lines.header_comment(from);
             bare.comments_mut().line = comment.to_owned();
             // Empty lines below are no part of what is replaced.
-            to = from
-                + self.lines.text[from..to]
-                    .trim_end_matches(['\n', '\r'])
-                    .len();
+            let old = self.lines.text[from..to].trim_end_matches(['\n', '\r']);
+            to = from + old.len();
+            place = as_deep(place, &bare, old);
         }
-        if !is_block_scalar(before) || self.lines.end(to) == self.lines.text.len() {
+        if !was_block || self.lines.end(to) == self.lines.text.len() {
             keep_in_line(&mut bare);
         }
-        let place = match is_block_scalar(before) {
-            true => self.as_deep(place, &bare, &self.lines.text[from..to]),
-            false => place,
-        };
         let with = self.written(bare, place);
         if with.starts_with(['\n', '\r']) {
             from = self.lines.text[..from].trim_end_matches([' ', '\t']).len();
@@ -138,23 +135,6 @@ impl<'a> Patch<'a> {
             }
         }
         self.splice(from, to, with);
-    }
-
-    /// The place from which a block scalar is as deep as the `old` one: comments
-    /// below are no part of it then, either.
-    fn as_deep(&self, place: Place, scalar: &Node, old: &str) -> Place {
-        let mut lines = old.lines().skip(1).filter(|line| !line.trim().is_empty());
-        let indent = lines
-            .next()
-            .map_or(0, |line| line.len() - line.trim_start().len());
-        let tells_indent = scalar
-            .value()
-            .is_some_and(|value| value.starts_with([' ', '\n']));
-        match place {
-            Place::Value(_) if indent >= 2 && !tells_indent => Place::Value(indent - 2),
-            Place::Entry(_) if indent >= 2 && !tells_indent => Place::Entry(indent - 2),
-            place => place,
-        }
     }
 
     /// The node's text, with the space or line break that separates it from its
@@ -258,5 +238,22 @@ fn keep_in_line(node: &mut Node) {
         && value.contains('\n')
     {
         *style = ScalarStyle::DoubleQuoted;
+    }
+}
+
+/// The place from which a block scalar is as deep as the `old` one: comments
+/// below are no part of it then, either.
+fn as_deep(place: Place, scalar: &Node, old: &str) -> Place {
+    let mut lines = old.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let indent = lines
+        .next()
+        .map_or(0, |line| line.len() - line.trim_start().len());
+    let tells_indent = scalar
+        .value()
+        .is_some_and(|value| value.starts_with([' ', '\n']));
+    match place {
+        Place::Value(_) if indent >= 2 && !tells_indent => Place::Value(indent - 2),
+        Place::Entry(_) if indent >= 2 && !tells_indent => Place::Entry(indent - 2),
+        place => place,
     }
 }

@@ -1,0 +1,128 @@
+//! Reading lists, and what the libraries say of those that are none.
+
+use super::{KIND, ResourceList};
+use crate::{
+    go,
+    yaml::{Content, Node, parse_all},
+};
+
+impl ResourceList {
+    pub(super) fn read_sdk(text: &str) -> Result<Self, String> {
+        let mut documents = parse_all(text).map_err(|error| {
+            format!("failed to parse input bytes: failed to parse input bytes: {error}")
+        })?;
+        if let Some(document) = documents
+            .iter()
+            .find(|document| !document.root.is_mapping())
+        {
+            let kind = kind_number(&document.root);
+            return Err(format!(
+                "failed to parse input bytes: failed to extract objects: unhandled node kind {kind}"
+            ));
+        }
+        let (Some(document), true) = (documents.pop(), documents.is_empty()) else {
+            let count = documents.len() + usize::from(!documents.is_empty());
+            return Err(format!(
+                "failed to parse input bytes: expected exactly one object, got {count}"
+            ));
+        };
+        let kind = document.root.kind();
+        if kind != KIND {
+            return Err(format!(
+                "input was of unexpected kind {}; expected ResourceList",
+                go::quote(kind)
+            ));
+        }
+        let odd = |name: &str, is: fn(&Node) -> bool| {
+            let node = document.root.get(name).filter(|node| !is(node));
+            node.map(variant)
+        };
+        if let Some(variant) = odd("functionConfig", Node::is_mapping) {
+            return Err(format!(
+                "failed when tried to get functionConfig: wrong type, got: {variant}"
+            ));
+        }
+        if let Some(variant) = odd("items", Node::is_sequence) {
+            return Err(format!(
+                "failed when tried to get items: incorrect type, was {variant}"
+            ));
+        }
+        let list = Self::from_root(document.root);
+        if let Some(item) = list.items.iter().find(|item| !item.is_mapping()) {
+            let kind = kind_number(item);
+            return Err(format!(
+                "failed to extract objects from items: unhandled node kind {kind}"
+            ));
+        }
+        Ok(list)
+    }
+
+    pub(super) fn read_framework(text: &str) -> Result<Self, String> {
+        let text = text.replace("\r\n", "\n");
+        let parse = |text: &str| parse_all(text).map_err(|error| error.to_string());
+        let parts: Vec<&str> = text.split("\n---\n").collect();
+        if let [one] = parts[..] {
+            let root = parse(one)?.into_iter().next().map(|document| document.root);
+            return match root {
+                Some(root) if root.kind() == KIND || root.kind() == "List" => {
+                    Ok(Self::from_root(root))
+                }
+                Some(root) if root.is_mapping() => Ok(Self::of(vec![root])),
+                _ => Ok(Self::of(Vec::new())),
+            };
+        }
+        let mut items = Vec::new();
+        for part in parts {
+            let part = format!("{part}\n");
+            let roots = parse(&part)?.into_iter().map(|document| document.root);
+            items.extend(roots.take(1).filter(Node::is_mapping));
+        }
+        Ok(Self::of(items))
+    }
+
+    /// Objects that were not in a list.
+    pub(super) fn of(items: Vec<Node>) -> Self {
+        Self {
+            api_version: Node::text(""),
+            kind: Node::text(""),
+            items,
+            config: None,
+            earlier: None,
+            results: Vec::new(),
+        }
+    }
+
+    pub(super) fn from_root(mut root: Node) -> Self {
+        let items = match root.remove("items").map(|items| items.content) {
+            Some(Content::Sequence { items, .. }) => items,
+            _ => Vec::new(),
+        };
+        Self {
+            api_version: root.remove("apiVersion").unwrap_or_else(|| Node::text("")),
+            kind: root.remove("kind").unwrap_or_else(|| Node::text("")),
+            items,
+            config: root.remove("functionConfig"),
+            earlier: root.remove("results"),
+            results: Vec::new(),
+        }
+    }
+}
+
+/// The SDK's name of a node's type, which its errors tell.
+fn variant(node: &Node) -> &'static str {
+    match node.content {
+        Content::Sequence { .. } => "*internal.SliceVariant",
+        Content::Mapping { .. } => "*internal.MapVariant",
+        _ => "*internal.scalarVariant",
+    }
+}
+
+/// yaml.v3's number of a node's kind, which its errors tell.
+fn kind_number(node: &Node) -> u8 {
+    match node.content {
+        Content::Sequence { .. } => 2,
+        Content::Mapping { .. } => 4,
+        Content::Scalar { .. } => 8,
+        Content::Alias(_) => 16,
+    }
+}

@@ -1,0 +1,127 @@
+//! Writing lists.
+
+use super::{API_VERSION, KIND, ResourceList, ResultStyle};
+use crate::{
+    results::Form,
+    yaml::{Content, Node, SequenceIndent, write_node},
+};
+
+impl ResourceList {
+    pub(super) fn write_sdk(mut self) -> String {
+        // Go's sort is not stable; with equal keys the order is its own.
+        self.items.sort_by_cached_key(|item| {
+            let (kind, namespace, name) = (item.kind(), item.namespace(), item.name());
+            format!("{} {kind} {namespace} {name}", item.api_version())
+        });
+        let mut root = Node::mapping(Vec::new());
+        root.insert("apiVersion", Node::text(API_VERSION));
+        root.insert("kind", Node::text(KIND));
+        if !self.items.is_empty() {
+            root.insert("items", Node::sequence(self.items));
+        }
+        if let Some(config) = self.config.filter(|config| !config.fields().is_empty()) {
+            root.insert("functionConfig", config);
+        }
+        let earlier = self
+            .earlier
+            .map(|mut earlier| match earlier.remove("items") {
+                Some(items) => items,
+                None => earlier,
+            });
+        let mut results = match earlier.map(|earlier| earlier.content) {
+            Some(Content::Sequence { items, .. }) => items,
+            _ => Vec::new(),
+        };
+        results.extend(self.results.iter().map(|report| report.node(Form::Sdk)));
+        if !results.is_empty() {
+            root.insert("results", Node::sequence(results));
+        }
+        write_node(&root, SequenceIndent::Compact)
+    }
+
+    pub(super) fn write_framework(
+        self,
+        indent: SequenceIndent,
+        style: ResultStyle,
+        function: &str,
+    ) -> String {
+        let mut items = self.items;
+        for item in &mut items {
+            raise_heads(item);
+            let metadata = item.get_mut("metadata");
+            let annotations = metadata
+                .as_ref()
+                .and_then(|metadata| metadata.get("annotations"));
+            let are_empty = annotations.is_some_and(|it| it.is_mapping() && it.fields().is_empty());
+            if let (Some(metadata), true) = (metadata, are_empty) {
+                metadata.remove("annotations");
+            }
+        }
+        let bare = self.kind.value() == Some("");
+        if bare {
+            let documents: Vec<String> =
+                items.iter().map(|item| write_node(item, indent)).collect();
+            return documents.join("---\n");
+        }
+        let mut root = Node::mapping(Vec::new());
+        let unstyled = |node: &Node| Node::plain(node.value().unwrap_or(""));
+        root.insert("apiVersion", unstyled(&self.api_version));
+        root.insert("kind", unstyled(&self.kind));
+        root.insert("items", Node::sequence(items));
+        if let Some(config) = self.config {
+            root.insert("functionConfig", config);
+        }
+        let form = match style {
+            ResultStyle::List => Form::Framework,
+            ResultStyle::Named => Form::OldFramework,
+        };
+        let results: Vec<Node> = self
+            .results
+            .iter()
+            .map(|report| report.node(form))
+            .collect();
+        let results = match style {
+            _ if results.is_empty() => self.earlier,
+            ResultStyle::List => Some(Node::sequence(results)),
+            ResultStyle::Named => {
+                let mut named = Node::mapping(Vec::new());
+                named.insert("name", Node::text(function));
+                named.insert("items", Node::sequence(results));
+                Some(named)
+            }
+        };
+        if let Some(results) = results {
+            root.insert("results", results);
+        }
+        write_node(&root, indent)
+    }
+}
+
+/// kyaml moves what is above the first field of a list's entry above the entry.
+fn raise_heads(node: &mut Node) {
+    match &mut node.content {
+        Content::Mapping { fields, .. } => {
+            fields.iter_mut().for_each(|(_, value)| raise_heads(value));
+        }
+        Content::Sequence { items, .. } => {
+            for item in items {
+                let first = match &mut item.content {
+                    Content::Mapping { fields, .. } => fields.first_mut().map(|(key, _)| key),
+                    Content::Sequence { items, .. } => items.first_mut(),
+                    _ => None,
+                };
+                let head = match first {
+                    Some(first) if first.value().is_some() && !first.comments().head.is_empty() => {
+                        std::mem::take(&mut first.comments_mut().head)
+                    }
+                    _ => String::new(),
+                };
+                if !head.is_empty() && item.comments().head.is_empty() {
+                    item.comments_mut().head = head;
+                }
+                raise_heads(item);
+            }
+        }
+        _ => {}
+    }
+}
