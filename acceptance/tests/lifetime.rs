@@ -50,6 +50,27 @@ async fn ten_thousand_calls_leave_descriptors_and_memory_flat() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn memory_of_large_calls_is_given_back_when_they_are_over() {
+    let list = format!("{LIST}#{}", "x".repeat(4_500_000));
+    for server in [Server::runner(&[]), Server::wrapper("echo")] {
+        let channel = server.connect().await;
+        let before = system::resident_kib(server.pid());
+        let mut calls = JoinSet::new();
+        for _ in 0..16 {
+            let (channel, call) = (channel.clone(), call("echo", list.clone()));
+            calls.spawn(async move { evaluate(channel, call).await.map(|_| ()) });
+        }
+        for answer in calls.join_all().await {
+            answer.unwrap();
+        }
+        system::wait_until("memory kept", || match system::resident_kib(server.pid()) {
+            now if now < before + 16 * 1024 => Ok(()),
+            now => Err(format!("{before} KiB before, {now} KiB now")),
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_callers_that_give_up_leave_nothing_running() {
     for server in [Server::runner(&[]), Server::wrapper("leaves-grandchildren")] {
         let channel = server.connect().await;
