@@ -9,6 +9,7 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use registry::Digest;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The container that becomes the function.
 pub const FUNCTION_CONTAINER: &str = "function";
@@ -40,7 +41,7 @@ impl Templates {
     /// # Panics
     /// If they break their own contract, which a test shows.
     pub fn inline(wrapper_image: &str) -> Self {
-        let quoted = serde_json::Value::from(wrapper_image).to_string();
+        let quoted = Value::from(wrapper_image).to_string();
         let pod = include_str!("template/pod.yaml").replace("WRAPPER_SERVER_IMAGE", &quoted);
         match Self::read("inline", &pod, include_str!("template/service.yaml")) {
             Ok(templates) => templates,
@@ -87,14 +88,29 @@ fn complaint(config_map: &str, key: &'static str, reason: &str) -> TemplateError
     }
 }
 
+/// Numbers and booleans as kubectl reads them. By way of JSON, which the API
+/// client reads anyway: the code that reads a whole Pod from YAML is larger than
+/// the rest of the pod runtime.
 fn parse<T: DeserializeOwned>(
     name: &str,
     key: &'static str,
     text: &str,
 ) -> Result<T, TemplateError> {
-    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
-    serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| complaint(name, key, &error.to_string()))
+    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true, legacy_octal_numbers: true };
+    let value: Value = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| complaint(name, key, &error.to_string()))?;
+    let json = value.to_string();
+    serde_json::from_str(&json).map_err(|error| complaint(name, key, &found(&json, &error)))
+}
+
+/// An error without its position in the JSON, which nobody sees, but with the
+/// text before it.
+fn found(json: &str, error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    let end = json.floor_char_boundary(error.column().min(json.len()));
+    let start = json.floor_char_boundary(end.saturating_sub(60));
+    format!("{message}, at the end of `{}`", &json[start..end])
 }
 
 fn check(pod: &Pod) -> Result<(), String> {

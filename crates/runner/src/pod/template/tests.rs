@@ -57,7 +57,12 @@ fn every_breach_of_the_contract_is_told_with_its_place() {
             "serviceTemplate",
             "the Service has no spec",
         ),
-        (good, "spec: 3\n", "serviceTemplate", "line 1"),
+        (
+            good,
+            "spec:\n  ports:\n  - port: http\n",
+            "serviceTemplate",
+            "invalid type: string \"http\", expected i32, at the end of `{\"spec\":{\"ports\":[{\"port\":\"http\"`",
+        ),
     ] {
         let told = Templates::from_config_map(&config_map(pod, service))
             .unwrap_err()
@@ -68,4 +73,15 @@ fn every_breach_of_the_contract_is_told_with_its_place() {
     let empty = ConfigMap::default();
     let told = Templates::from_config_map(&empty).unwrap_err().to_string();
     assert!(told.contains("has no such key"), "{told}");
+}
+
+#[test]
+fn numbers_are_read_as_kubectl_reads_them() {
+    let pod = "spec:\n  containers:\n  - name: function\n    command: [a]\n    args: ['0755', 'yes']\n  \
+               volumes:\n  - name: tools\n    configMap: { name: tools, defaultMode: 0755 }\n";
+    let templates = Templates::from_config_map(&config_map(pod, SERVICE)).unwrap();
+    let spec = templates.pod.spec.unwrap();
+    let volume = spec.volumes.unwrap().remove(0);
+    assert_eq!(volume.config_map.unwrap().default_mode, Some(0o755));
+    assert_eq!(spec.containers[0].args.as_ref().unwrap(), &["0755", "yes"]);
 }
