@@ -23,16 +23,16 @@ fn engine(encoding: &str) -> anyhow::Result<GeneralPurpose> {
 #[starlark_module]
 pub(crate) fn functions(builder: &mut GlobalsBuilder) {
     fn base64_encode(
-        src: &str,
+        data: &str,
         #[starlark(default = "standard")] encoding: &str,
     ) -> anyhow::Result<String> {
-        Ok(engine(encoding)?.encode(src))
+        Ok(engine(encoding)?.encode(data))
     }
 
     fn base64_decode(
-        src: &str,
+        data: &str,
         #[starlark(default = "standard")] encoding: &str,
     ) -> anyhow::Result<String> {
-        Ok(String::from_utf8(engine(encoding)?.decode(src)?)?)
+        Ok(String::from_utf8(engine(encoding)?.decode(data)?)?)
     }
 }
