@@ -27,7 +27,7 @@ async fn heard(runner: &Runner, image: &str) -> Result<Status> {
 }
 
 #[test]
-fn the_template_of_the_documentation_works_and_a_new_version_replaces_its_pods_under_load() {
+fn under_load_a_new_template_replaces_pods_and_one_that_cannot_start_replaces_nothing() {
     scenario(async |scope| {
         let flag = template::publish(scope, "own", template::DOCUMENTED).await?;
         let image = publish(scope, "echo", &script("exec cat"))?;
@@ -39,6 +39,18 @@ fn the_template_of_the_documentation_works_and_a_new_version_replaces_its_pods_u
             let (channel, image) = (channel.clone(), image.clone());
             async move { Ok(call(channel, &image, LONG).await.map(drop)?) }
         });
+        load.goes_on(4).await?;
+        let hopeless = documented_but(&[("/wrapper-server/.", "/nowhere/.")])?;
+        template::publish(scope, "own", &hopeless).await?;
+        let begin = Instant::now();
+        while !runner.server.log().contains("a pod did not come up") {
+            ensure!(begin.elapsed() < LONG, "not told in the log");
+            load.goes_on(1).await?;
+        }
+        ensure!(
+            scope.pod_names().await?.contains(&old),
+            "the old pod is gone"
+        );
         load.goes_on(4).await?;
         let labels = "kind: Pod\nmetadata:\n  labels:\n    team: a\n";
         let labelled = documented_but(&[("kind: Pod\n", labels)])?;

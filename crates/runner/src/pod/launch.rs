@@ -67,7 +67,8 @@ impl Launcher for PodLauncher {
         let deadline = began + self.start_timeout;
         let clock = Clock(Mutex::new(Phases::begin(began)));
         self.roster.begin(pod, function);
-        match timeout_at(deadline, self.bring_up(function, pod, deadline, &clock)).await {
+        let outcome = timeout_at(deadline, self.bring_up(function, pod, deadline, &clock)).await;
+        let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(_) => {
                 let waits_for = self.roster.starting(function);
@@ -80,7 +81,13 @@ impl Launcher for PodLauncher {
                      {told}"
                 )))
             }
+        };
+        // Somebody may be waiting for it and hear of it, or nobody, if it was to
+        // replace another.
+        if let Err(failure) = &outcome {
+            tracing::warn!(function, "a pod did not come up: {}", failure.reason);
         }
+        outcome
     }
 
     fn adopted(&self, pod: PodId, connection: &Connection) {

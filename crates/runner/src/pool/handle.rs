@@ -174,7 +174,8 @@ impl<C> Pool<C> {
 
     /// Reports that a pod is to be replaced.
     pub fn outdated(&self, pod: PodId) {
-        self.tell(Event::Outdated { pod });
+        let now = self.now();
+        self.tell(Event::Outdated { pod, now });
     }
 
     pub(super) fn now(&self) -> Duration {

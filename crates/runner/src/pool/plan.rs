@@ -4,6 +4,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use super::state::{CallerId, Failure, Function, Phase, Pod, PodId, Settings, State};
 
+/// How long after its last call a pod counts as in use: worth a replacement before
+/// somebody asks for it.
+const IN_USE: Duration = Duration::from_secs(60);
+
 /// What happened. Times count from the pool's beginning.
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -27,7 +31,7 @@ pub enum Event {
     /// A pod did not come up, or is no longer any good.
     Failed { pod: PodId, failure: Failure },
     /// A pod is to be replaced: its template or its image is no longer current.
-    Outdated { pod: PodId },
+    Outdated { pod: PodId, now: Duration },
     /// A pod of an earlier runner is taken over.
     Adopted {
         function: String,
@@ -90,7 +94,7 @@ impl State {
             Event::Released { caller, pod, now } => self.released(caller, pod, now, &mut actions),
             Event::Ready { pod, now } => self.ready(pod, now, &mut actions),
             Event::Failed { pod, failure } => self.failed(pod, &failure, &mut actions),
-            Event::Outdated { pod } => self.outdated(pod, &mut actions),
+            Event::Outdated { pod, now } => self.outdated(pod, now, &mut actions),
             Event::Adopted {
                 function,
                 settings,
@@ -133,12 +137,14 @@ impl State {
     }
 
     /// Gives a caller its place: in the least loaded pod, or in a new one if that
-    /// has enough to do and another is allowed.
+    /// has enough to do and another is allowed. While pods are being replaced there
+    /// is one on its way already.
     fn place(&mut self, caller: CallerId, name: &str, now: Duration, actions: &mut Vec<Action>) {
         let Some(Function { settings, .. }) = self.functions.get(name) else {
             return;
         };
-        let is_full = self.open_pods_of(name) >= settings.max_pods;
+        let is_full =
+            self.open_pods_of(name) >= settings.max_pods || self.has(name, Phase::Retiring);
         let is_free = |pod: &Pod| pod.load() < settings.max_waitlist_length;
         let least = self.least_loaded(name);
         let chosen = match least.filter(|(_, pod)| is_full || is_free(pod)) {
@@ -156,7 +162,7 @@ impl State {
             return;
         };
         pod.turn = turn;
-        if pod.phase == Phase::Ready {
+        if pod.is_usable() {
             pod.running.insert(caller);
             actions.push(Action::Lease { caller, pod: id });
         } else {
@@ -165,10 +171,15 @@ impl State {
     }
 
     /// The function's least loaded pod that takes callers; among equals, the one
-    /// whose turn is longest ago.
+    /// whose turn is longest ago. Nobody waits for a replacement while what it
+    /// replaces can be used.
     fn least_loaded(&self, name: &str) -> Option<(PodId, &Pod)> {
+        let takes_callers = match self.has(name, Phase::Retiring) {
+            true => Pod::is_usable,
+            false => Pod::is_open,
+        };
         self.pods_of(name)
-            .filter(|(_, pod)| pod.is_open())
+            .filter(|(_, pod)| takes_callers(pod))
             .min_by_key(|(_, pod)| (pod.load(), pod.turn))
     }
 
@@ -238,10 +249,12 @@ impl State {
         };
         pod.phase = Phase::Ready;
         pod.used_at = now;
+        let name = Arc::clone(&pod.function);
         for caller in std::mem::take(&mut pod.waiting) {
             pod.running.insert(caller);
             actions.push(Action::Lease { caller, pod: id });
         }
+        self.drain_retiring(&name, actions);
     }
 
     /// Those who run in it will notice by themselves; those who wait for it go
@@ -272,27 +285,66 @@ impl State {
         }
     }
 
-    /// It finishes what it has. Those who wait for it to start want the new version.
-    fn outdated(&mut self, id: PodId, actions: &mut Vec<Action>) {
-        let Some(pod) = self.pods.get_mut(&id).filter(|pod| pod.is_open()) else {
+    /// One that is in use serves until its replacement is ready, so that callers
+    /// notice nothing; also if the replacement does not come up, which is then tried
+    /// again when this is told again. Those who wait for one to start want the new
+    /// version.
+    fn outdated(&mut self, id: PodId, now: Duration, actions: &mut Vec<Action>) {
+        let Some(pod) = self.pods.get_mut(&id) else {
             return;
         };
-        pod.phase = Phase::Draining;
-        let now = pod.used_at;
-        let waiting = std::mem::take(&mut pod.waiting);
-        let (is_idle, name) = (pod.running.is_empty(), Arc::clone(&pod.function));
-        if is_idle {
-            self.delete(id, actions);
+        let name = Arc::clone(&pod.function);
+        match pod.phase {
+            Phase::Starting => {
+                let waiting = std::mem::take(&mut pod.waiting);
+                self.delete(id, actions);
+                for caller in waiting {
+                    self.place(caller, &name, now, actions);
+                }
+                if self.has(&name, Phase::Retiring) {
+                    self.replace(&name, now, actions);
+                }
+            }
+            Phase::Ready if pod.load() == 0 && now >= pod.used_at + IN_USE => {
+                self.delete(id, actions);
+            }
+            Phase::Ready => {
+                pod.phase = Phase::Retiring;
+                self.replace(&name, now, actions);
+            }
+            Phase::Retiring => match self.has(&name, Phase::Ready) {
+                // What is ready by now was not found outdated.
+                true => self.drain_retiring(&name, actions),
+                false => self.replace(&name, now, actions),
+            },
+            Phase::Draining | Phase::Lost => {}
         }
-        for caller in waiting {
-            self.place(caller, &name, now, actions);
+    }
+
+    /// Starts one pod in place of those that retire, unless there is one.
+    fn replace(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) {
+        if self.open_pods_of(name) == 0 {
+            self.start(name, now, actions);
+        }
+    }
+
+    /// Their replacement is there: they finish what they have.
+    fn drain_retiring(&mut self, name: &str, actions: &mut Vec<Action>) {
+        let retiring = self.pods_of(name);
+        let retiring = retiring.filter(|(_, pod)| pod.phase == Phase::Retiring);
+        let retiring: Vec<PodId> = retiring.map(|(id, _)| id).collect();
+        for id in retiring {
+            match self.pods.get_mut(&id) {
+                Some(pod) if pod.load() > 0 => pod.phase = Phase::Draining,
+                _ => self.delete(id, actions),
+            }
         }
     }
 
     fn scan(&mut self, now: Duration, actions: &mut Vec<Action>) {
         let ttl = |pod: &Pod| self.functions.get(&pod.function).map(|f| f.settings.ttl);
         let is_expired = |pod: &Pod| {
-            let is_idle = pod.phase == Phase::Ready && pod.load() == 0;
+            let is_idle = pod.is_usable() && pod.load() == 0;
             is_idle && ttl(pod).is_none_or(|ttl| now >= pod.used_at + ttl)
         };
         let expired = self.pods.iter().filter(|(_, pod)| is_expired(pod));

@@ -63,6 +63,8 @@ pub enum Phase {
     Starting,
     /// Usable. Its callers run.
     Ready,
+    /// Usable, but no longer what is wanted: serves until a newer pod is ready.
+    Retiring,
     /// Takes no more callers; deleted when the last one is done.
     Draining,
     /// Gone from the cluster or given up; forgotten when the last caller is done.
@@ -86,9 +88,15 @@ impl Pod {
         self.waiting.len() + self.running.len()
     }
 
-    /// Whether it may be given callers.
+    /// Whether it counts against the function's maximum: it is wanted, and takes
+    /// callers now or soon.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Starting | Phase::Ready)
+    }
+
+    /// Whether callers can run in it.
+    pub(super) fn is_usable(&self) -> bool {
+        matches!(self.phase, Phase::Ready | Phase::Retiring)
     }
 }
 
@@ -129,9 +137,14 @@ impl State {
             .filter_map(|id| Some((*id, self.pods.get(id)?)))
     }
 
-    /// How many pods of a function take callers.
+    /// How many pods of a function count against its maximum.
     pub(super) fn open_pods_of(&self, name: &str) -> usize {
         self.pods_of(name).filter(|(_, pod)| pod.is_open()).count()
+    }
+
+    /// Whether a function has a pod in this phase.
+    pub(super) fn has(&self, name: &str, phase: Phase) -> bool {
+        self.pods_of(name).any(|(_, pod)| pod.phase == phase)
     }
 
     pub(super) fn add(&mut self, id: PodId, name: &str, phase: Phase, now: Duration) {

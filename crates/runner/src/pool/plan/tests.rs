@@ -54,8 +54,9 @@ impl Pool {
         })
     }
 
-    fn outdated(&mut self, pod: u64) -> Vec<Action> {
-        self.0.decide(Event::Outdated { pod: PodId(pod) })
+    fn outdated(&mut self, pod: u64, now: u64) -> Vec<Action> {
+        let (pod, now) = (PodId(pod), at(now));
+        self.0.decide(Event::Outdated { pod, now })
     }
 
     fn scan(&mut self, now: u64) -> Vec<Action> {
@@ -177,15 +178,80 @@ fn an_idle_pod_goes_after_its_time_and_use_extends_it() {
 }
 
 #[test]
-fn an_outdated_pod_finishes_its_work_and_its_waiters_get_a_new_one() {
+fn an_outdated_pod_serves_until_its_replacement_is_ready() {
     let mut pool = Pool::default();
     pool.request(1, SETTINGS);
     pool.ready(1);
-    assert_eq!(pool.outdated(1), []);
-    assert_eq!(pool.request(2, SETTINGS), [start(2)]);
-    assert_eq!(pool.released(1, 1, 0), [delete(1)]);
-    assert_eq!(pool.outdated(2), [delete(2), start(3)]);
-    assert_eq!(pool.ready(3), [lease(2, 3)]);
+    assert_eq!(pool.outdated(1, 0), [start(2)]);
+    assert_eq!(pool.request(2, SETTINGS), [lease(2, 1)], "nobody waits");
+    assert_eq!(
+        pool.request(3, SETTINGS),
+        [lease(3, 1)],
+        "one start is enough"
+    );
+    assert_eq!(pool.released(3, 1, 0), []);
+    assert_eq!(pool.ready(2), []);
+    assert_eq!(pool.request(4, SETTINGS), [lease(4, 2)]);
+    assert_eq!(pool.released(1, 1, 0), []);
+    assert_eq!(pool.released(2, 1, 0), [delete(1)], "with its last call");
+}
+
+#[test]
+fn a_replacement_that_does_not_come_up_is_tried_again_and_nobody_hears_of_it() {
+    let mut pool = Pool::default();
+    pool.request(1, SETTINGS);
+    pool.ready(1);
+    assert_eq!(pool.outdated(1, 0), [start(2)]);
+    assert_eq!(pool.outdated(1, 0), [], "it is on its way");
+    assert_eq!(pool.outdated(2, 0), [delete(2), start(3)], "a newer one");
+    assert_eq!(pool.failed(3), [delete(3)]);
+    assert_eq!(pool.request(2, SETTINGS), [lease(2, 1)]);
+    assert_eq!(pool.outdated(1, 60), [start(4)]);
+    assert_eq!(pool.failed(1), [delete(1)]);
+    assert_eq!(pool.request(3, SETTINGS), [], "it waits for the new one");
+    assert_eq!(pool.ready(4), [lease(3, 4)]);
+}
+
+#[test]
+fn pods_that_are_outdated_together_get_one_replacement() {
+    let mut pool = Pool::default();
+    (1..=3).for_each(|caller| drop(pool.request(caller, SETTINGS)));
+    pool.ready(1);
+    pool.ready(2);
+    assert_eq!(pool.outdated(1, 0), [], "the other may be what is wanted");
+    assert_eq!(pool.outdated(2, 0), [start(3)]);
+    assert_eq!(pool.released(3, 2, 0), []);
+    assert_eq!(pool.ready(3), [delete(2)]);
+    assert_eq!(pool.released(1, 1, 0), []);
+    assert_eq!(pool.released(2, 1, 0), [delete(1)]);
+}
+
+#[test]
+fn an_outdated_pod_beside_a_current_one_goes_when_it_is_told_again() {
+    let mut pool = Pool::default();
+    (1..=3).for_each(|caller| drop(pool.request(caller, SETTINGS)));
+    pool.ready(1);
+    pool.ready(2);
+    pool.released(3, 2, 0);
+    assert_eq!(pool.outdated(2, 0), []);
+    assert_eq!(pool.outdated(2, 60), [delete(2)]);
+}
+
+#[test]
+fn an_outdated_pod_that_nobody_uses_goes_without_a_replacement() {
+    let mut pool = Pool::default();
+    pool.request(1, SETTINGS);
+    pool.ready(1);
+    pool.released(1, 1, 0);
+    assert_eq!(pool.outdated(1, 60), [delete(1)]);
+}
+
+#[test]
+fn those_who_wait_for_an_outdated_pod_to_start_get_a_new_one() {
+    let mut pool = Pool::default();
+    pool.request(1, SETTINGS);
+    assert_eq!(pool.outdated(1, 0), [delete(1), start(2)]);
+    assert_eq!(pool.ready(2), [lease(1, 2)]);
 }
 
 #[test]
@@ -297,6 +363,8 @@ struct Observer {
     /// Pods that exist as far as the cluster is concerned, and their function.
     pods: HashMap<PodId, String>,
     open: HashSet<PodId>,
+    /// Outdated, but usable until a newer pod is ready.
+    retiring: HashSet<PodId>,
     starting: Vec<PodId>,
     lost: HashSet<PodId>,
     deleted: HashSet<PodId>,
@@ -340,11 +408,15 @@ impl Observer {
             }),
             Step::Ready(number) => pick(&self.starting, *number).map(|pod| {
                 self.starting.retain(|starting| *starting != pod);
+                let function = &self.pods[&pod];
+                self.retiring
+                    .retain(|retiring| self.pods[retiring] != *function);
                 Event::Ready { pod, now }
             }),
             Step::Fail(number) => pick(&pods, *number).map(|pod| {
                 self.lost.insert(pod);
                 self.open.remove(&pod);
+                self.retiring.remove(&pod);
                 self.starting.retain(|starting| *starting != pod);
                 Event::Failed {
                     pod,
@@ -352,9 +424,11 @@ impl Observer {
                 }
             }),
             Step::Outdate(number) => pick(&pods, *number).map(|pod| {
-                self.open.remove(&pod);
+                if self.open.remove(&pod) && !self.starting.contains(&pod) {
+                    self.retiring.insert(pod);
+                }
                 self.starting.retain(|starting| *starting != pod);
-                Event::Outdated { pod }
+                Event::Outdated { pod, now }
             }),
             Step::Adopt { function } => {
                 let pod = self.state.next_pod();
@@ -397,8 +471,8 @@ impl Observer {
         match event {
             Event::GaveUp { .. } => true,
             Event::Released { caller, .. } => !self.leased.iter().any(|lease| lease.0 == *caller),
-            Event::Ready { pod, .. } | Event::Failed { pod, .. } | Event::Outdated { pod } => {
-                !self.open.contains(pod)
+            Event::Ready { pod, .. } | Event::Failed { pod, .. } | Event::Outdated { pod, .. } => {
+                !self.open.contains(pod) && !self.retiring.contains(pod)
             }
             _ => false,
         }
@@ -412,7 +486,8 @@ impl Observer {
                     "{caller:?} was answered before"
                 );
                 self.waiting.retain(|waiting| waiting != caller);
-                assert!(self.open.contains(pod), "{pod:?} takes no callers");
+                let takes_callers = self.open.contains(pod) || self.retiring.contains(pod);
+                assert!(takes_callers, "{pod:?} takes no callers");
                 assert!(!self.starting.contains(pod), "{pod:?} is not ready");
                 self.leased.push((*caller, *pod));
             }
@@ -435,6 +510,7 @@ impl Observer {
                 assert!(self.deleted.insert(*pod), "{pod:?} was deleted before");
                 assert!(self.pods.remove(pod).is_some(), "{pod:?} is not known");
                 self.open.remove(pod);
+                self.retiring.remove(pod);
                 let has_work = self.leased.iter().any(|lease| lease.1 == *pod);
                 assert!(!has_work || self.lost.contains(pod), "{pod:?} has work");
             }
