@@ -8,7 +8,7 @@
 //! A [`Call`] stands for everything that one program may have started. Dropping
 //! it ends what is left: the process group at once, processes that left the group
 //! as they come to us. Each death may hand us further ones, so the reaping thread
-//! looks for strays again after every death that was not a call's own regular end.
+//! looks for strays again after deaths that were not a call's own regular end.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -41,6 +41,9 @@ pub enum Exit {
 /// How often the reaping thread looks for orphans while it has no children: as
 /// PID 1 it may be given some by processes that were started from outside.
 const IDLE_LOOK: Duration = Duration::from_secs(5);
+
+/// Most children that are reaped between two looks for strays.
+const REAPED_TOGETHER: usize = 64;
 
 static CHILDREN: LazyLock<&'static Children> = LazyLock::new(Children::begin);
 
@@ -217,22 +220,21 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         let children = *CHILDREN;
-        {
-            let mut state = children.state();
-            state.calls.remove(&self.id);
-            state.waiting.remove(&self.id);
-            // The number is ours as long as the child is not reaped, or its
-            // group still has members. Should it have been given to another
-            // call's child meanwhile, our group is gone already.
-            let taken = state
-                .children
-                .get(&self.group)
-                .is_some_and(|other| other.call != self.id);
-            if !taken {
-                let _ = kill_process_group(self.group, Signal::KILL);
-            }
+        let mut state = children.state();
+        state.calls.remove(&self.id);
+        state.waiting.remove(&self.id);
+        let child = state.children.get(&self.group).map(|child| child.call);
+        // The number is ours as long as the child is not reaped, or its group
+        // still has members. Should it have been given to another call's child
+        // meanwhile, our group is gone already.
+        if child.is_none_or(|call| call == self.id) {
+            let _ = kill_process_group(self.group, Signal::KILL);
         }
-        children.end_strays();
+        drop(state);
+        // Otherwise its death is about to come, and with it a look for strays.
+        if child != Some(self.id) {
+            children.end_strays();
+        }
     }
 }
 
@@ -262,7 +264,7 @@ impl Children {
     fn reap_forever(&self) {
         loop {
             match sys::wait_for_any_child() {
-                Ok(Some(pid)) => self.reap(pid),
+                Ok(Some(pid)) => self.reap_ended(pid),
                 Ok(None) => {
                     let state = self.state();
                     if state.children.is_empty() {
@@ -277,7 +279,23 @@ impl Children {
         }
     }
 
-    fn reap(&self, pid: Pid) {
+    /// Reaps a child and others that have ended by now, and looks for strays once:
+    /// when much ends together, looking after each takes longer than all the rest.
+    fn reap_ended(&self, first: Pid) {
+        let mut may_have_strays = self.reap(first);
+        for _ in 1..REAPED_TOGETHER {
+            let Ok(Some(next)) = sys::any_ended_child() else {
+                break;
+            };
+            may_have_strays |= self.reap(next);
+        }
+        if may_have_strays {
+            self.end_strays();
+        }
+    }
+
+    /// Reaps a child; returns whether it may have left strays.
+    fn reap(&self, pid: Pid) -> bool {
         if !self.state().children.contains_key(&pid) {
             // Perhaps just started: once nobody is starting, it is registered.
             drop(self.starting.write());
@@ -288,9 +306,7 @@ impl Children {
         state.strays.remove(&pid);
         self.changed.notify_all();
         let Some(Registered { call, exit }) = registered else {
-            drop(state);
-            self.end_strays();
-            return;
+            return true;
         };
         let live = state.is_live(call);
         drop(state);
@@ -302,9 +318,7 @@ impl Children {
             // Nobody listens if the caller gave up.
             let _ = exit.send(end);
         }
-        if !live {
-            self.end_strays();
-        }
+        !live
     }
 
     /// Kills the strays whose call has ended; returns how many there were. They

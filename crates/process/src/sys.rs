@@ -10,20 +10,23 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 /// Blocks until some child of this process has ended and returns its id,
 /// without reaping it. `None`: there are no children.
 pub(crate) fn wait_for_any_child() -> io::Result<Option<Pid>> {
+    wait(libc::WEXITED | libc::WNOWAIT)
+}
+
+/// The same without blocking. `None`: none has ended.
+pub(crate) fn any_ended_child() -> io::Result<Option<Pid>> {
+    wait(libc::WEXITED | libc::WNOWAIT | libc::WNOHANG)
+}
+
+fn wait(options: i32) -> io::Result<Option<Pid>> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     loop {
         // SAFETY: `info` is valid for a write of siginfo_t, and zeroed before,
         // so that it is initialised whatever the kernel leaves out.
-        let answer = unsafe {
-            libc::waitid(
-                libc::P_ALL,
-                0,
-                info.as_mut_ptr(),
-                libc::WEXITED | libc::WNOWAIT,
-            )
-        };
+        let answer = unsafe { libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) };
         if answer == 0 {
-            // SAFETY: waitid succeeded with WEXITED, so the SIGCHLD fields are set.
+            // SAFETY: waitid succeeded with WEXITED, so the SIGCHLD fields are set;
+            // if none has ended they are zero, which is no process.
             return Ok(Pid::from_raw(unsafe { info.assume_init().si_pid() }));
         }
         let error = io::Error::last_os_error();
