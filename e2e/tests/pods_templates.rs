@@ -16,16 +16,6 @@ use tonic::{Code, Status};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Calls, and returns what the caller heard; not later than within 20 seconds.
-async fn heard(runner: &Runner, image: &str) -> Result<Status> {
-    let begin = Instant::now();
-    let status = runner.call(image).await.err().context("no error")?;
-    let took = begin.elapsed();
-    println!("{took:?}: {status}");
-    ensure!(took < Duration::from_secs(20), "told after {took:?}");
-    Ok(status)
-}
-
 #[test]
 fn under_load_a_new_template_replaces_pods_and_one_that_cannot_start_replaces_nothing() {
     scenario(async |scope| {
@@ -42,11 +32,7 @@ fn under_load_a_new_template_replaces_pods_and_one_that_cannot_start_replaces_no
         load.goes_on(4).await?;
         let hopeless = documented_but(&[("/wrapper-server/.", "/nowhere/.")])?;
         template::publish(scope, "own", &hopeless).await?;
-        let begin = Instant::now();
-        while !runner.server.log().contains("a pod did not come up") {
-            ensure!(begin.elapsed() < LONG, "not told in the log");
-            load.goes_on(1).await?;
-        }
+        runner.logs("a pod did not come up", LONG).await?;
         ensure!(
             scope.pod_names().await?.contains(&old),
             "the old pod is gone"
@@ -125,7 +111,7 @@ fn a_template_that_breaks_the_contract_is_told_with_its_place() {
         let broken = documented_but(&[("name: function\n", "name: main\n")])?;
         let flag = template::publish(scope, "broken", &broken).await?;
         let runner = Runner::start(scope, &[&flag])?;
-        let told = heard(&runner, &image).await?;
+        let told = runner.heard(&image).await?;
         ensure!(told.code() == Code::FailedPrecondition, "{told}");
         for words in [
             &format!("{}-broken", scope.namespace()),
@@ -155,7 +141,7 @@ fn a_crash_is_told_with_its_last_words() {
         )])?;
         let flag = template::publish(scope, "crash", &crash).await?;
         let runner = Runner::start(scope, &[&flag])?;
-        let told = heard(&runner, &image).await?;
+        let told = runner.heard(&image).await?;
         ensure!(told.code() == Code::FailedPrecondition, "{told}");
         ensure!(told.message().contains("exit code 4"), "{told}");
         ensure!(told.message().contains("the last words"), "{told}");
@@ -218,7 +204,7 @@ fn what_cannot_be_pulled_is_told_in_the_kubelets_words() {
         let missing = documented_but(&[("porch-wrapper-server:latest", "no-such-image:v9")])?;
         let flag = template::publish(scope, "missing", &missing).await?;
         let runner = Runner::start(scope, &[&flag])?;
-        let told = heard(&runner, &image).await?;
+        let told = runner.heard(&image).await?;
         ensure!(told.code() == Code::FailedPrecondition, "{told}");
         ensure!(told.message().contains("no-such-image"), "{told}");
         scope.functions_become(0, 0).await?;
@@ -235,7 +221,7 @@ fn what_cannot_be_pulled_is_told_in_the_kubelets_words() {
         ])?;
         let flag = template::publish(scope, "wrong", &wrong).await?;
         let runner = Runner::start(scope, &[&flag])?;
-        let told = heard(&runner, &image).await?;
+        let told = runner.heard(&image).await?;
         ensure!(told.code() == Code::FailedPrecondition, "{told}");
         ensure!(told.message().contains("ErrImagePull"), "{told}");
         ensure!(told.message().contains("401 Unauthorized"), "{told}");

@@ -76,6 +76,8 @@ fn every_flag_reaches_its_place_in_every_spelling() {
         ("log-format", "json"),
         ("functions", "/f"),
         ("config", "/c"),
+        ("started-ahead", "6"),
+        ("started-ahead-idle", "7s"),
         ("pod-namespace", "ns"),
         ("pod-cache-config", "/p"),
         ("pod-ttl", "1.5h"),
@@ -115,7 +117,8 @@ fn every_flag_reaches_its_place_in_every_spelling() {
              max_message_size: 7, evaluation_timeout: 8s, max_queued_per_function: 9, \
              drain_timeout: 0ns, default_image_prefix: \"example.com/\", \
              log: LogConfig { level: 5, json: true }, \
-             exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, bundled: false }, \
+             exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, bundled: false, \
+             started_ahead: 6, started_ahead_idle: 7s }, \
              pod: PodConfig { namespace: \"ns\", cache_config: \"/p\", warm_up: false, \
              ttl: 5400s, scan_interval: 120s, template: Some(\"template\"), \
              max_waitlist_length: 3, max_parallel_pods: 4, start_timeout: 5s, \
