@@ -1,7 +1,7 @@
 //! What the operating system knows about a process.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs,
     time::{Duration, Instant},
 };
@@ -50,6 +50,27 @@ pub fn descendants(pid: u32) -> Vec<(u32, String)> {
 pub fn open_descriptors(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd"))
         .expect("a live process")
+        .count()
+}
+
+/// How many connections of a process lead to this port, whatever the address.
+pub fn connections_to(pid: u32, port: u16) -> usize {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).expect("a live process");
+    let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let sockets: HashSet<String> = links
+        .filter_map(|link| {
+            let inode = link.to_str()?.strip_prefix("socket:[")?;
+            Some(inode.strip_suffix(']')?.to_owned())
+        })
+        .collect();
+    let port = format!(":{port:04X}");
+    let tables =
+        ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/{pid}/net/{table}")));
+    let lines = tables.iter().flatten().flat_map(|table| table.lines());
+    lines
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|fields| fields.len() > 9 && fields[2].ends_with(&port))
+        .filter(|fields| sockets.contains(fields[9]))
         .count()
 }
 

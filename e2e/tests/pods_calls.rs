@@ -3,12 +3,16 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use acceptance::LIST;
-use acceptance::system::{open_descriptors, resident_kib};
+use acceptance::system::{connections_to, open_descriptors, resident_kib};
 use anyhow::{Context, Result, ensure};
+use cluster::layout::API_PORT;
 use e2e::runner::{Runner, call, publish, script};
 use e2e::{Scope, audited_pods, audited_requests, scenario};
 use futures::future::join_all;
 use kube::ResourceExt as _;
+
+/// Where wrappers listen.
+const WRAPPER_PORT: u16 = 9446;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -184,7 +188,14 @@ fn fifty_pods_that_came_and_went_leave_nothing_behind() {
                 answer?;
             }
             scope.functions_become(0, 0).await?;
-            descriptors.push(settled(|| open_descriptors(pid)).await);
+            // Connections to the API server are kept for a while, as many as were needed at once.
+            let count = || open_descriptors(pid).saturating_sub(connections_to(pid, API_PORT));
+            descriptors.push(settled(count).await);
+            let to_wrappers = connections_to(pid, WRAPPER_PORT);
+            ensure!(
+                to_wrappers == 0,
+                "{to_wrappers} connections to pods that are gone"
+            );
             memory.push(resident_kib(pid));
         }
         println!("after each 10 pods: descriptors {descriptors:?}, KiB {memory:?}");

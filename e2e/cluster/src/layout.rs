@@ -26,7 +26,7 @@ pub(crate) const POD_RANGE: &str = "198.18.0.0/17";
 pub(crate) const SERVICE_RANGE: &str = "198.18.128.0/17";
 /// The first address of the service range: where the API server gives itself a service.
 pub(crate) const API_SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 128, 1);
-pub(crate) const API_PORT: u16 = 6443;
+pub const API_PORT: u16 = 6443;
 pub(crate) const CLUSTER_DOMAIN: &str = "cluster.local";
 
 /// A file or directory of the node's state.
