@@ -12,7 +12,7 @@ use e2e::{Load, Scope, scenario};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use serde_json::json;
-use tonic::{Code, Status};
+use tonic::Code;
 
 const LONG: Duration = Duration::from_secs(60);
 
