@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use super::state::{CallerId, Failure, Function, Phase, Pod, PodId, Settings, State};
+use super::state::{CallerId, Failure, Function, Phase, Pod, PodId, Settings, State, Survey};
 
 /// How long after its last call a pod counts as in use: worth a replacement before
 /// somebody asks for it.
@@ -107,9 +107,7 @@ impl State {
                 now,
             } => {
                 self.settle(&function, settings);
-                if self.open_pods_of(&function) == 0 {
-                    self.start(&function, now, &mut actions);
-                }
+                self.start_if_none(&function, now, &mut actions);
             }
             Event::Scan { now } => self.scan(now, &mut actions),
         }
@@ -125,29 +123,35 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         self.settle(name, settings);
-        let queued = self.pods_of(name).map(|(_, pod)| pod.load()).sum();
-        if queued >= settings.max_queued {
+        let survey = self.survey(name);
+        if survey.load >= settings.max_queued {
+            let queued = survey.load;
             actions.push(Action::Refuse {
                 caller,
                 refusal: Refusal::QueueFull { queued },
             });
         } else {
-            self.place(caller, name, now, actions);
+            self.place(caller, name, &survey, now, actions);
         }
     }
 
     /// Gives a caller its place: in the least loaded pod, or in a new one if that
     /// has enough to do and another is allowed. While pods are being replaced there
     /// is one on its way already.
-    fn place(&mut self, caller: CallerId, name: &str, now: Duration, actions: &mut Vec<Action>) {
+    fn place(
+        &mut self,
+        caller: CallerId,
+        name: &str,
+        survey: &Survey,
+        now: Duration,
+        actions: &mut Vec<Action>,
+    ) {
         let Some(Function { settings, .. }) = self.functions.get(name) else {
             return;
         };
-        let is_full =
-            self.open_pods_of(name) >= settings.max_pods || self.has(name, Phase::Retiring);
-        let is_free = |pod: &Pod| pod.load() < settings.max_waitlist_length;
-        let least = self.least_loaded(name);
-        let chosen = match least.filter(|(_, pod)| is_full || is_free(pod)) {
+        let is_full = survey.open >= settings.max_pods || survey.has_retiring;
+        let is_free = |load: usize| load < settings.max_waitlist_length;
+        let chosen = match survey.least.filter(|(_, load)| is_full || is_free(*load)) {
             Some((id, _)) => id,
             None => self.start(name, now, actions),
         };
@@ -168,19 +172,6 @@ impl State {
         } else {
             pod.waiting.push_back(caller);
         }
-    }
-
-    /// The function's least loaded pod that takes callers; among equals, the one
-    /// whose turn is longest ago. Nobody waits for a replacement while what it
-    /// replaces can be used.
-    fn least_loaded(&self, name: &str) -> Option<(PodId, &Pod)> {
-        let takes_callers = match self.has(name, Phase::Retiring) {
-            true => Pod::is_usable,
-            false => Pod::is_open,
-        };
-        self.pods_of(name)
-            .filter(|(_, pod)| takes_callers(pod))
-            .min_by_key(|(_, pod)| (pod.load(), pod.turn))
     }
 
     fn start(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) -> PodId {
@@ -206,7 +197,7 @@ impl State {
         if self.pods.contains_key(&id) {
             return;
         }
-        if self.open_pods_of(name) < settings.max_pods {
+        if self.survey(name).open < settings.max_pods {
             self.add(id, name, Phase::Ready, now);
         } else {
             actions.push(Action::Delete { pod: id });
@@ -275,7 +266,7 @@ impl State {
             self.forget(id);
         }
         for caller in waiting {
-            match self.least_loaded(&name) {
+            match self.survey(&name).least {
                 Some((other, _)) => self.join(caller, other, actions),
                 None => actions.push(Action::Refuse {
                     caller,
@@ -299,10 +290,11 @@ impl State {
                 let waiting = std::mem::take(&mut pod.waiting);
                 self.delete(id, actions);
                 for caller in waiting {
-                    self.place(caller, &name, now, actions);
+                    let survey = self.survey(&name);
+                    self.place(caller, &name, &survey, now, actions);
                 }
-                if self.has(&name, Phase::Retiring) {
-                    self.replace(&name, now, actions);
+                if self.survey(&name).has_retiring {
+                    self.start_if_none(&name, now, actions);
                 }
             }
             Phase::Ready if pod.load() == 0 && now >= pod.used_at + IN_USE => {
@@ -310,20 +302,21 @@ impl State {
             }
             Phase::Ready => {
                 pod.phase = Phase::Retiring;
-                self.replace(&name, now, actions);
+                self.start_if_none(&name, now, actions);
             }
-            Phase::Retiring => match self.has(&name, Phase::Ready) {
+            Phase::Retiring => match self.survey(&name).has_ready {
                 // What is ready by now was not found outdated.
                 true => self.drain_retiring(&name, actions),
-                false => self.replace(&name, now, actions),
+                false => self.start_if_none(&name, now, actions),
             },
             Phase::Draining | Phase::Lost => {}
         }
     }
 
-    /// Starts one pod in place of those that retire, unless there is one.
-    fn replace(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) {
-        if self.open_pods_of(name) == 0 {
+    /// Starts a pod unless there is one, or one on its way. Those that retire do
+    /// not count.
+    fn start_if_none(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) {
+        if self.survey(name).open == 0 {
             self.start(name, now, actions);
         }
     }

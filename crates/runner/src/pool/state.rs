@@ -106,6 +106,21 @@ pub(super) struct Function {
     pub(super) pods: BTreeSet<PodId>,
 }
 
+/// The pods of one function, at a glance.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// Callers waiting or running.
+    pub(super) load: usize,
+    /// Pods that count against the function's maximum.
+    pub(super) open: usize,
+    pub(super) has_ready: bool,
+    pub(super) has_retiring: bool,
+    /// The least loaded pod that takes callers, and its load; among equals, the
+    /// one whose turn is longest ago. Nobody waits for a replacement while what it
+    /// replaces can be used.
+    pub(super) least: Option<(PodId, usize)>,
+}
+
 /// All functions with their pods and callers.
 #[derive(Debug, Default)]
 pub struct State {
@@ -137,14 +152,31 @@ impl State {
             .filter_map(|id| Some((*id, self.pods.get(id)?)))
     }
 
-    /// How many pods of a function count against its maximum.
-    pub(super) fn open_pods_of(&self, name: &str) -> usize {
-        self.pods_of(name).filter(|(_, pod)| pod.is_open()).count()
-    }
-
-    /// Whether a function has a pod in this phase.
-    pub(super) fn has(&self, name: &str, phase: Phase) -> bool {
-        self.pods_of(name).any(|(_, pod)| pod.phase == phase)
+    /// Everything that decisions about a function need, in one look: each call
+    /// asks for it.
+    pub(super) fn survey(&self, name: &str) -> Survey {
+        let mut survey = Survey::default();
+        let (mut least_open, mut least_usable) = (None, None);
+        for (id, pod) in self.pods_of(name) {
+            let rank = (pod.load(), pod.turn, id);
+            let less = |least: Option<_>| Some(least.map_or(rank, |least| rank.min(least)));
+            survey.load += pod.load();
+            survey.has_ready |= pod.phase == Phase::Ready;
+            survey.has_retiring |= pod.phase == Phase::Retiring;
+            if pod.is_open() {
+                survey.open += 1;
+                least_open = less(least_open);
+            }
+            if pod.is_usable() {
+                least_usable = less(least_usable);
+            }
+        }
+        let least = match survey.has_retiring {
+            true => least_usable,
+            false => least_open,
+        };
+        survey.least = least.map(|(load, _, id)| (id, load));
+        survey
     }
 
     pub(super) fn add(&mut self, id: PodId, name: &str, phase: Phase, now: Duration) {
