@@ -65,7 +65,7 @@ fn reasons(container: &ContainerStatus) -> Vec<&str> {
     words.flatten().collect()
 }
 
-/// The processes of a pod's container, as the node sees them.
+/// The processes of a pod's container, as the node sees them; the oldest first.
 pub fn processes(pod: &Pod, container: &str) -> Result<Vec<Process>> {
     let statuses = pod
         .status

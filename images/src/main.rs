@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use goflags::{Flag, Group, Takes};
+use goflags::{Group, flag};
 use images::layout::{ImageSpec, Layout};
 
 const MEGABYTE: u64 = 1_000_000;
@@ -35,36 +35,31 @@ const IMAGES: [Image; 2] = [
 static FLAGS: &[Group] = &[Group {
     title: "Flags",
     flags: &[
-        Flag {
-            name: "binaries",
-            takes: Takes::Value("DIR"),
-            default: "target/release",
-            help: "Where `make build` put the programs.",
-        },
-        Flag {
-            name: "output",
-            takes: Takes::Value("DIR"),
-            default: "target/images",
-            help: "Where to write an OCI layout (NAME/) and an archive for `docker load` (NAME.tar) each.",
-        },
-        Flag {
-            name: "tag",
-            takes: Takes::Value("TAG"),
-            default: env!("CARGO_PKG_VERSION"),
-            help: "Tag of both images.",
-        },
-        Flag {
-            name: "push",
-            takes: Takes::Value("PREFIX"),
-            default: "",
-            help: "Push them to PREFIX/NAME:TAG with skopeo; flags of `skopeo copy` follow after --.",
-        },
-        Flag {
-            name: "help",
-            takes: Takes::Switch,
-            default: "false",
-            help: "Show this text.",
-        },
+        flag::value(
+            "binaries",
+            "DIR",
+            "target/release",
+            "Where `make build` put the programs.",
+        ),
+        flag::value(
+            "output",
+            "DIR",
+            "target/images",
+            "Where to write an OCI layout (NAME/) and an archive for `docker load` (NAME.tar) each.",
+        ),
+        flag::value(
+            "tag",
+            "TAG",
+            env!("CARGO_PKG_VERSION"),
+            "Tag of both images.",
+        ),
+        flag::value(
+            "push",
+            "PREFIX",
+            "",
+            "Push them to PREFIX/NAME:TAG with skopeo; flags of `skopeo copy` follow after --.",
+        ),
+        flag::HELP,
     ],
 }];
 

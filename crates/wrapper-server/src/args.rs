@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, time::Duration};
 
-use goflags::{Flag, FlagError, Group, Takes, value};
+use goflags::{FlagError, Group, flag, value};
 
 /// What to serve, and how.
 #[derive(Debug)]
@@ -37,43 +37,33 @@ pub(crate) enum ArgsError {
 static FLAGS: &[Group] = &[Group {
     title: "Flags",
     flags: &[
-        Flag {
-            name: "port",
-            takes: Takes::Value("PORT"),
-            default: "9446",
-            help: "Port to listen on, all addresses.",
-        },
-        Flag {
-            name: "max-request-body-size",
-            takes: Takes::Value("BYTES"),
-            default: "6291456",
-            help: "Limit of gRPC messages, both directions.",
-        },
-        Flag {
-            name: "verbosity",
-            takes: Takes::Value("LEVEL"),
-            default: "2",
-            help: "How much to log: 0 errors, 1 warnings, 2 information, 3 and 4 debug, 5 all.",
-        },
-        Flag {
-            name: "started-ahead",
-            takes: Takes::Value("COUNT"),
-            default: "4",
-            help: "Most processes of the function that are kept started, waiting for their call, \
+        flag::value("port", "PORT", "9446", "Port to listen on, all addresses."),
+        flag::value(
+            "max-request-body-size",
+            "BYTES",
+            "6291456",
+            "Limit of gRPC messages, both directions.",
+        ),
+        flag::value(
+            "verbosity",
+            "LEVEL",
+            "2",
+            "How much to log: 0 errors, 1 warnings, 2 information, 3 and 4 debug, 5 all.",
+        ),
+        flag::value(
+            "started-ahead",
+            "COUNT",
+            "4",
+            "Most processes of the function that are kept started, waiting for their call, \
                    each for one call; 0 starts it when it is called.",
-        },
-        Flag {
-            name: "started-ahead-idle",
-            takes: Takes::Value("DURATION"),
-            default: "1m",
-            help: "How long after the last call such processes are kept.",
-        },
-        Flag {
-            name: "help",
-            takes: Takes::Switch,
-            default: "false",
-            help: "Show this text.",
-        },
+        ),
+        flag::value(
+            "started-ahead-idle",
+            "DURATION",
+            "1m",
+            "How long after the last call such processes are kept.",
+        ),
+        flag::HELP,
     ],
 }];
 

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use goflags::{Flag, FlagError, Group, Takes, value};
+use goflags::{FlagError, Group, flag, value};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, time::timeout};
 use tonic::transport::{Channel, Endpoint};
@@ -25,42 +25,32 @@ use tonic_health::pb::{
 static FLAGS: &[Group] = &[Group {
     title: "Flags",
     flags: &[
-        Flag {
-            name: "addr",
-            takes: Takes::Value("HOST:PORT"),
-            default: "",
-            help: "Server to ask: an IP address or localhost, and a port.",
-        },
-        Flag {
-            name: "service",
-            takes: Takes::Value("NAME"),
-            default: "",
-            help: "Service to ask for; empty asks for the server as a whole.",
-        },
-        Flag {
-            name: "connect-timeout",
-            takes: Takes::Value("DURATION"),
-            default: "1s",
-            help: "How long connecting may take.",
-        },
-        Flag {
-            name: "rpc-timeout",
-            takes: Takes::Value("DURATION"),
-            default: "1s",
-            help: "How long the answer may take.",
-        },
-        Flag {
-            name: "v",
-            takes: Takes::Switch,
-            default: "false",
-            help: "Say more.",
-        },
-        Flag {
-            name: "help",
-            takes: Takes::Switch,
-            default: "false",
-            help: "Show this text.",
-        },
+        flag::value(
+            "addr",
+            "HOST:PORT",
+            "",
+            "Server to ask: an IP address or localhost, and a port.",
+        ),
+        flag::value(
+            "service",
+            "NAME",
+            "",
+            "Service to ask for; empty asks for the server as a whole.",
+        ),
+        flag::value(
+            "connect-timeout",
+            "DURATION",
+            "1s",
+            "How long connecting may take.",
+        ),
+        flag::value(
+            "rpc-timeout",
+            "DURATION",
+            "1s",
+            "How long the answer may take.",
+        ),
+        flag::switch("v", "false", "Say more."),
+        flag::HELP,
     ],
 }];
 

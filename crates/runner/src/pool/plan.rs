@@ -369,4 +369,6 @@ impl State {
 }
 
 #[cfg(test)]
+mod invariants;
+#[cfg(test)]
 mod tests;
