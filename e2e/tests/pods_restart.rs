@@ -7,6 +7,9 @@ use anyhow::{Context, Result, ensure};
 use cluster::component::Component;
 use e2e::runner::{Runner, call, publish, script};
 use e2e::{Load, audited_pods, outage_scenario, scenario};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 
@@ -43,6 +46,40 @@ fn a_runner_that_restarts_adopts_its_pods_whether_it_ended_well_or_not() {
         ensure!(scope.pod_names().await? == pods, "not adopted");
         let created = audited_pods(scope.namespace(), "create")?;
         ensure!(created.len() == 1, "{created:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_pod_that_changes_all_the_time_is_adopted_too() {
+    scenario(async |scope| {
+        let image = publish(scope, "echo", &script("exec cat"))?;
+        let mut runner = Runner::start(scope, &[])?;
+        runner.call(&image).await?;
+        let pods = scope.pod_names().await?;
+        let (api, name) = (scope.api::<Pod>(), pods[0].clone());
+        // As the kubelet does with the status of a young pod.
+        let changes = Load::start(2, move || {
+            let (api, name) = (api.clone(), name.clone());
+            async move {
+                let now = format!("{:?}", Instant::now());
+                let patch = json!({ "metadata": { "annotations": { "test/changed": now } } });
+                let patch = Patch::Merge(&patch);
+                api.patch(&name, &PatchParams::default(), &patch).await?;
+                Ok(())
+            }
+        });
+        let scope_again = scope.clone();
+        let restarted = tokio::task::spawn_blocking(move || {
+            runner.server.terminate();
+            ensure!(runner.server.wait().success(), "it did not end well");
+            Runner::start(&scope_again, &[])
+        });
+        let runner = restarted.await??;
+        changes.goes_on(1).await?;
+        runner.call(&image).await?;
+        changes.end().await?;
+        ensure!(scope.pod_names().await? == pods, "not adopted");
         Ok(())
     });
 }

@@ -12,7 +12,7 @@ use kube::ResourceExt as _;
 use super::{
     blueprint::{IMAGE_LABEL, IMAGE_REFERENCE, OWNER, RECLAIM_AFTER, TEMPLATE_VERSION},
     owners::Life,
-    progress::{Progress, progress},
+    progress::{Progress, has_address, progress},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,19 +83,20 @@ pub fn judge(pod: &Pod, life: impl Fn(&str) -> Life, around: &Circumstances<'_>)
     }
     let is_current = annotation(metadata, TEMPLATE_VERSION) == around.template_version;
     let is_fresh = reclaim_after.is_none_or(|reclaim_after: u64| around.now <= reclaim_after);
+    let is_starting = around.now <= created + around.start_timeout.as_secs();
+    let may_answer = pod.status.as_ref().is_some_and(has_address);
     match (progress(pod), annotation(metadata, IMAGE_REFERENCE)) {
         (Progress::Leaving, _) => Verdict::Keep,
         (Progress::Failed(_), _) => Verdict::Delete("it has failed and its owner is gone"),
-        (Progress::Waiting(_), _) if around.now <= created + around.start_timeout.as_secs() => {
-            Verdict::Keep
+        (Progress::Waiting(_), _) if is_starting && !may_answer => Verdict::Keep,
+        (Progress::Waiting(_), _) if !is_starting => {
+            Verdict::Delete("its owner is gone and it did not come up in time")
         }
-        (Progress::Addressed, Some(function)) if is_current && is_fresh => Verdict::Adopt {
+        (_, Some(function)) if is_current && is_fresh => Verdict::Adopt {
             function: function.to_owned(),
         },
         // As long as no template is known nothing can be said against it.
-        (Progress::Addressed, Some(_)) if around.template_version.is_none() && is_fresh => {
-            Verdict::Keep
-        }
+        (_, Some(_)) if around.template_version.is_none() && is_fresh => Verdict::Keep,
         _ => Verdict::Delete("its owner is gone and it is of no use"),
     }
 }
@@ -206,9 +207,23 @@ mod tests {
         let mut failed = pod(9_500, &json!({}));
         failed.status.as_mut().unwrap().phase = Some("Failed".into());
         assert!(matches!(verdict(&failed, Life::Dead), Verdict::Delete(_)));
-        let mut starting = pod(9_990, &json!({}));
-        starting.status.as_mut().unwrap().phase = Some("Pending".into());
-        assert_eq!(verdict(&starting, Life::Dead), Verdict::Keep);
+    }
+
+    #[test]
+    fn a_dead_runners_pod_on_its_way_is_adopted_once_it_has_an_address() {
+        let starting = |created, address: Option<&str>| {
+            let mut starting = pod(created, &json!({}));
+            let status = starting.status.as_mut().unwrap();
+            status.phase = Some("Pending".into());
+            status.pod_ip = address.map(str::to_owned);
+            verdict(&starting, Life::Dead)
+        };
+        assert_eq!(starting(9_990, None), Verdict::Keep);
+        assert_eq!(starting(9_990, Some("10.0.0.1")), adopt());
+        for address in [None, Some("10.0.0.1")] {
+            let late = starting(9_900, address);
+            assert!(matches!(late, Verdict::Delete(_)), "{late:?}");
+        }
     }
 
     #[test]

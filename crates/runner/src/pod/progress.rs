@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus
 pub enum Progress {
     /// On its way; what it waits for, as far as that is known.
     Waiting(String),
-    /// It has an address: its wrapper may answer any moment.
+    /// It runs and has an address: its wrapper should answer.
     Addressed,
     /// Nothing will come of it, for this reason, in the cluster's own words.
     Failed(String),
@@ -41,10 +41,18 @@ pub fn progress(pod: &Pod) -> Progress {
         return Progress::Failed(trouble);
     }
     let is_running = status.phase.as_deref() == Some("Running");
-    match status.pod_ip.as_deref() {
-        Some(address) if is_running && !address.is_empty() => Progress::Addressed,
-        _ => Progress::Waiting(waits_for(status)),
+    if is_running && has_address(status) {
+        Progress::Addressed
+    } else {
+        Progress::Waiting(waits_for(status))
     }
+}
+
+/// A pod's address is told long before the kubelet looks at its containers again
+/// and says that they run: its wrapper may answer from here on.
+pub fn has_address(status: &PodStatus) -> bool {
+    let address = status.pod_ip.as_deref();
+    address.is_some_and(|address| !address.is_empty())
 }
 
 fn trouble(status: &PodStatus) -> Option<String> {

@@ -27,6 +27,7 @@ use super::{
     judge::{Circumstances, Verdict, annotation, is_orphan, judge, owner, service_of},
     launch::PodLauncher,
     owners::{Census, Owners},
+    progress::{Progress, progress},
     roster::Entry,
     unix_now,
     watch::Watch,
@@ -39,6 +40,10 @@ const AT_ONCE: usize = 32;
 
 /// A pod that is up answers at once, and so does the watch.
 const REACH: Duration = Duration::from_secs(5);
+
+/// One that is not told to run yet may do so for a second, or still have to load
+/// its image: that is looked at again in the next sweep, and nobody waits for it.
+const COMING: Duration = Duration::from_secs(2);
 
 /// What is not known by then is looked at in the next sweep.
 const METADATA: Duration = Duration::from_secs(1);
@@ -119,7 +124,7 @@ impl Sweeper {
         let ttl = launcher.functions.settings(&entry.function).ttl;
         if let Some(time) = extension(&pod, entry.usage.last(), ttl) {
             let annotations = json!({ RECLAIM_AFTER: time.to_string() });
-            let patch = json!({ "metadata": { "annotations": annotations } });
+            let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
             if let Err(trouble) = self.patch(name, &patch).await {
                 tracing::debug!(name, "cannot extend a pod's time: {trouble}");
             }
@@ -165,23 +170,24 @@ impl Sweeper {
         let Some(usage) = roster.claim(name, function) else {
             return;
         };
-        // The version makes sure that of several runners only one succeeds.
-        let patch = json!({ "metadata": {
-            "resourceVersion": pod.resource_version(),
-            "annotations": { OWNER: launcher.owner },
-        }});
-        if let Err(trouble) = self.patch(name, &patch).await {
-            tracing::debug!(name, "another runner was faster: {trouble}");
+        let is_on_its_way = matches!(progress(pod), Progress::Waiting(_));
+        let patience = if is_on_its_way { COMING } else { REACH };
+        let reached = timeout(patience, launcher.reach(name)).await;
+        let channel = reached
+            .map_err(drop)
+            .and_then(|reached| reached.map_err(drop));
+        if channel.is_err() && is_on_its_way {
+            tracing::info!(name, "not adopting a pod yet: it is still on its way");
+            return roster.forget(name);
+        }
+        if let Err(trouble) = self.take_over(pod, name).await {
+            tracing::info!(name, "not adopting a pod for now: {trouble}");
             return roster.forget(name);
         }
         // As long as the watch has not told, the pod looks like another's.
         let taken_over = launcher.watch.until(|| launcher.is_ours(name));
-        let reached = async {
-            taken_over.await;
-            launcher.reach(name).await
-        };
-        match timeout(REACH, reached).await {
-            Ok(Ok(channel)) => {
+        match (timeout(REACH, taken_over).await, channel) {
+            (Ok(()), Ok(channel)) => {
                 tracing::info!(name, function, "adopted a pod");
                 let connection = Connection {
                     name: name.into(),
@@ -191,12 +197,25 @@ impl Sweeper {
                 let settings = launcher.functions.settings(function);
                 self.pool.adopt(function, settings, connection);
             }
-            Ok(Err(_)) | Err(_) => {
+            _ => {
                 tracing::info!(name, "deleting a pod: it cannot be adopted");
                 roster.leave_unadopted(name);
                 launcher.remove(name).await;
             }
         }
+    }
+
+    /// Writes our name over its owner's. Of several runners only one succeeds: the
+    /// owner has to be the one that was seen. Whatever else changes meanwhile, as
+    /// a young pod's status does all the time, is no hindrance.
+    async fn take_over(&self, pod: &Pod, name: &str) -> Result<(), String> {
+        let path = format!("/metadata/annotations/{}", OWNER.replace('/', "~1"));
+        let patch = json!([
+            { "op": "test", "path": path, "value": owner(&pod.metadata) },
+            { "op": "replace", "path": path, "value": self.launcher.owner },
+        ]);
+        let patch = serde_json::from_value(patch).map_err(|error| error.to_string())?;
+        self.patch(name, &Patch::Json(patch)).await
     }
 
     /// Removes a service whose pod is gone or never came.
@@ -211,10 +230,9 @@ impl Sweeper {
         }
     }
 
-    async fn patch(&self, name: &str, patch: &Value) -> Result<(), String> {
+    async fn patch(&self, name: &str, patch: &Patch<Value>) -> Result<(), String> {
         let parameters = PatchParams::default();
-        let patch = Patch::Merge(patch);
-        let patched = self.launcher.pods.patch(name, &parameters, &patch);
+        let patched = self.launcher.pods.patch(name, &parameters, patch);
         match api::once(patched).await {
             Ok(_) => Ok(()),
             Err(error) => Err(error.message),

@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, watch};
 use super::{
     blueprint::IMAGE_LABEL,
     cluster::WATCH_SECONDS,
-    progress::{Progress, progress},
+    progress::{Progress, has_address, progress},
 };
 
 /// Pauses between attempts to watch. Short ones: as long as there is no watch,
@@ -158,16 +158,14 @@ impl<K: Watched> Watch<K> {
 const ENDED: &str = "the watch over pods has ended";
 
 impl Watch<Pod> {
-    /// Waits until the pod has an address. It is told long before the kubelet
-    /// looks at the containers again and says that they run.
+    /// Waits until the pod has an address.
     pub async fn addressed(&self, name: &str) {
-        let has_address = || {
+        let is_addressed = || {
             let pod = self.get(name);
             let status = pod.as_ref().and_then(|pod| pod.status.as_ref());
-            let address = status.and_then(|status| status.pod_ip.as_deref());
-            address.is_some_and(|address| !address.is_empty())
+            status.is_some_and(has_address)
         };
-        self.until(has_address).await;
+        self.until(is_addressed).await;
     }
 
     /// Shows a pod that is coming up to `look` at every change, until nothing

@@ -7,6 +7,8 @@ use std::{fmt, time::Duration};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use tokio::time::Instant;
 
+use crate::pod::progress::has_address;
+
 /// The parts of a start, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
@@ -121,7 +123,7 @@ fn passed(status: &PodStatus) -> Option<Phase> {
         let mut named = conditions.filter(|condition| condition.type_ == name);
         named.any(|condition| condition.status == "True")
     };
-    let has_address = status.pod_ip.as_deref().is_some_and(|ip| !ip.is_empty());
+    let has_address = has_address(status);
     if status.phase.as_deref() == Some("Running") {
         Some(Phase::Container)
     } else if holds("Initialized") {
