@@ -29,4 +29,6 @@ pub use capture::Log;
 pub use children::{Exit, adopt_orphans, end_all};
 pub use command::{Command, Environment};
 pub use run::{Completed, Limits, RunError, run};
-pub use sys::{close_on_exec_from, give_back_freed_memory, raise_descriptor_limit};
+pub use sys::{
+    close_on_exec_from, give_back_freed_memory, keep_freed_memory, raise_descriptor_limit,
+};

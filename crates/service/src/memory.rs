@@ -1,4 +1,5 @@
-//! Memory of large calls goes back to the system when they are over.
+//! Memory of large calls is kept for the next ones, and goes back to the system
+//! when no more of them come.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,6 +24,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// Needs a runtime.
     pub(crate) fn new() -> Self {
+        process::keep_freed_memory();
         let large_call = Arc::new(Notify::new());
         let task = tokio::spawn(give_back(Arc::clone(&large_call)));
         Self {

@@ -86,11 +86,49 @@ fn block(text: &str) -> Option<Sections<'_>> {
             }
             _ => return None,
         }
-        at = next;
+        // Most of a list is indented; nothing of that is of interest below a key.
+        at = if open.is_some() {
+            unindented(text.as_bytes(), line_end)
+        } else {
+            next
+        };
     }
     let (key, begin) = open?;
     sections.take(key, &text[begin..end])?;
     Some(sections)
+}
+
+/// The beginning of the next line that does not begin with a space; `from` is not
+/// behind the end of the line before. Eight bytes at a time: a large list's
+/// verdict is this, and its lines are too short to look for each of them.
+fn unindented(text: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while let Some([bytes @ .., last]) = text.get(at..).and_then(<[u8]>::first_chunk::<9>) {
+        let word = u64::from_le_bytes(*bytes);
+        let newlines = bytes_equal(word, b'\n');
+        if newlines != 0 {
+            let next = word >> 8 | u64::from(*last) << 56;
+            let found = newlines & !bytes_equal(next, b' ');
+            if found != 0 {
+                return at + found.trailing_zeros() as usize / 8 + 1;
+            }
+        }
+        at += 8;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    let found = rest
+        .windows(2)
+        .position(|pair| pair[0] == b'\n' && pair[1] != b' ');
+    found.map_or(text.len(), |n| at + n + 1)
+}
+
+/// The highest bit of each byte of `word` that is `byte`.
+fn bytes_equal(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = u64::MAX / 0xff;
+    const LOW: u64 = ONES * 0x7f;
+    // What is equal is zero now, and only a zero does not reach the highest bit.
+    let differences = word ^ (ONES * u64::from(byte));
+    !(((differences & LOW) + LOW) | differences | LOW)
 }
 
 /// `---` or `...`, alone or followed by white space.
@@ -179,5 +217,22 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
             return Some(at);
         }
         at += 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_line_at_the_margin_is_missed(text in "[\n\r a-]{0,60}", from in 0..64_usize) {
+            let from = from.min(text.len());
+            let plain = text.as_bytes()[from..].windows(2).position(|pair| pair[0] == b'\n' && pair[1] != b' ');
+            let plain = plain.map_or(text.len(), |n| from + n + 1);
+            prop_assert_eq!(unindented(text.as_bytes(), from), plain);
+        }
     }
 }
