@@ -29,6 +29,14 @@ fn the_first_call_starts_a_pod_and_the_second_uses_it() {
         let answer = runner.call(&image).await?;
         ensure!(answer.resource_list == LIST, "another list came back");
         println!("cold: {:?}", begin.elapsed());
+        for part in [
+            "image metadata",
+            "the wrapper's answer",
+            "first answer took",
+        ] {
+            let told = runner.logs(part, Duration::from_secs(1)).await;
+            told.context("a part of the start that is not told")?;
+        }
         let created = audited_pods(scope.namespace(), "create")?;
         ensure!(created.len() == 1, "{created:?}");
         let begin = Instant::now();

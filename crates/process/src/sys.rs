@@ -107,7 +107,7 @@ pub fn raise_descriptor_limit() -> io::Result<()> {
 /// Lets the allocator keep freed buffers of a list's size for the next ones. By
 /// itself it gives most of them back at once, so that every call of 5 MB gets its
 /// pages anew from the system, one fault each: a quarter of such a call's time.
-/// Goes with [`give_back_freed_memory`].
+/// Goes with [`give_back_freed_memory`]; to be called before there are threads.
 #[cfg(target_env = "gnu")]
 pub fn keep_freed_memory() {
     const MIB: libc::c_int = 1024 * 1024;
@@ -117,8 +117,11 @@ pub fn keep_freed_memory() {
         // From this size on buffers come from the system and go back to it; more
         // is not accepted.
         libc::mallopt(libc::M_MMAP_THRESHOLD, 32 * MIB);
-        // What may be free at the end of a heap; a heap is not larger.
-        libc::mallopt(libc::M_TRIM_THRESHOLD, 64 * MIB);
+        // What may be free at the heap's end before that goes back.
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 512 * MIB);
+        // One heap for all threads: only of the first does `malloc_trim` give
+        // back the end.
+        libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 

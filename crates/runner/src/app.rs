@@ -17,6 +17,7 @@ const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
 
 /// Serves until told to stop.
 pub(crate) fn run(config: Config) -> anyhow::Result<()> {
+    process::keep_freed_memory();
     logging::init(config.log);
     process::adopt_orphans();
     process::close_on_exec_from(3).context("cannot keep inherited descriptors from functions")?;

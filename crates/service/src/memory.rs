@@ -24,7 +24,6 @@ pub(crate) struct Memory {
 impl Memory {
     /// Needs a runtime.
     pub(crate) fn new() -> Self {
-        process::keep_freed_memory();
         let large_call = Arc::new(Notify::new());
         let task = tokio::spawn(give_back(Arc::clone(&large_call)));
         Self {

@@ -68,6 +68,7 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         .with_target(false)
         .with_ansi(false)
         .init();
+    process::keep_freed_memory();
     process::adopt_orphans();
     process::close_on_exec_from(3)?;
     // Few calls at a time, and all they do is move bytes: one thread, little memory.

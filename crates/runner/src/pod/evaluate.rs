@@ -132,11 +132,16 @@ impl PodEvaluator {
             .max_encoding_message_size(self.max_message_size)
             .max_decoding_message_size(self.max_message_size);
         let _in_use = connection.usage.begin();
+        let begin = Instant::now();
         // Cancel-safe: a call that is dropped is cancelled at the wrapper.
         let answer = timeout_at(*deadline, client.evaluate_function(request)).await;
         let image = image.clone();
         Called::Answered(match answer {
             Ok(Ok(response)) => {
+                if connection.usage.is_first_answer() {
+                    let (name, took) = (&connection.name, begin.elapsed().as_millis());
+                    tracing::info!(%name, "a pod's first answer took {took} ms");
+                }
                 let response = response.into_inner();
                 Ok(Output {
                     resource_list: response.resource_list,

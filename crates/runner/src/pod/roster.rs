@@ -6,7 +6,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -21,6 +21,7 @@ struct Counts {
     /// Unix seconds.
     last: AtomicU64,
     running: AtomicUsize,
+    has_answered: AtomicBool,
 }
 
 /// A pod is in use as long as this lives.
@@ -38,6 +39,11 @@ impl Usage {
     pub fn begin(&self) -> InUse {
         self.0.running.fetch_add(1, Ordering::Relaxed);
         InUse(self.clone())
+    }
+
+    /// Whether it has never answered this runner before; only once.
+    pub fn is_first_answer(&self) -> bool {
+        !self.0.has_answered.swap(true, Ordering::Relaxed)
     }
 
     /// When it was last used, in Unix seconds: now, if a call is running.
