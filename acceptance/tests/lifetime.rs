@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use acceptance::{LIST, Server, call, evaluate, system};
 use proto::EvaluateFunctionResponse;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
 use tokio_stream::StreamExt as _;
 use tonic::{Code, Status};
 use tonic_health::pb::{
@@ -50,22 +53,38 @@ async fn ten_thousand_calls_leave_descriptors_and_memory_flat() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_of_large_calls_is_given_back_when_they_are_over() {
-    let list = format!("{LIST}#{}", "x".repeat(4_500_000));
-    for server in [Server::runner(&[]), Server::wrapper("echo")] {
+async fn memory_of_calls_is_given_back_when_they_are_over() {
+    let patience = Duration::from_secs(20);
+    for (server, name, calls, size, patience) in [
+        (Server::runner(&[]), "echo", 16, 4_500_000, patience),
+        (Server::wrapper("echo"), "echo", 16, 4_500_000, patience),
+        // None of them is large, but together they are.
+        (Server::runner(&[]), "echo", 200, 200_000, patience),
+        // Their callers give up.
+        (
+            Server::runner(&[]),
+            "hangs",
+            16,
+            4_500_000,
+            Duration::from_secs(1),
+        ),
+    ] {
+        let list = format!("{LIST}#{}", "x".repeat(size));
         let channel = server.connect().await;
         let before = system::resident_kib(server.pid());
-        let mut calls = JoinSet::new();
-        for _ in 0..16 {
-            let (channel, call) = (channel.clone(), call("echo", list.clone()));
-            calls.spawn(async move { evaluate(channel, call).await.map(|_| ()) });
+        let mut answers = JoinSet::new();
+        for _ in 0..calls {
+            let answer = evaluate(channel.clone(), call(name, list.clone()));
+            answers.spawn(timeout(patience, answer));
         }
-        for answer in calls.join_all().await {
-            answer.unwrap();
+        for answer in answers.join_all().await {
+            assert_eq!(answer.is_ok_and(|answer| answer.is_ok()), name == "echo");
         }
         system::wait_until("memory kept", || match system::resident_kib(server.pid()) {
             now if now < before + 16 * 1024 => Ok(()),
-            now => Err(format!("{before} KiB before, {now} KiB now")),
+            now => Err(format!(
+                "{before} KiB before, {now} KiB now, {calls} × {size}"
+            )),
         });
     }
 }
@@ -86,7 +105,7 @@ async fn a_thousand_callers_that_give_up_leave_nothing_running() {
                 calls.spawn(async move {
                     let call = evaluate(channel, call(name, LIST));
                     let patience = Duration::from_millis(n as u64 * 3);
-                    let _ = tokio::time::timeout(patience, call).await;
+                    let _ = timeout(patience, call).await;
                 });
             }
             calls.join_all().await;

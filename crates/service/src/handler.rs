@@ -71,6 +71,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             image,
         } = request.into_inner();
         let bytes_in = resource_list.len();
+        let mut moving = self.memory.moving(bytes_in);
         let evaluation = Evaluation {
             image: image.clone(),
             resource_list,
@@ -81,7 +82,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
         let bytes_out = answer
             .as_ref()
             .map_or(0, |output| output.resource_list.len());
-        self.memory.call_ended(bytes_in + bytes_out);
+        moving.add(bytes_out);
 
         // What is logged: names, sizes and times; never a list, nor what a
         // function wrote, which may repeat parts of it.

@@ -1,50 +1,96 @@
 //! Memory of large calls is kept for the next ones, and goes back to the system
 //! when no more of them come.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-/// A call with so many bytes in and out leaves something worth giving back.
-const LARGE: usize = 1024 * 1024;
+/// After so many bytes in and out, of one call or of many, there is something worth
+/// giving back.
+const MUCH: usize = 1024 * 1024;
 
 /// Giving back and getting anew costs a large call as much time again, so it
-/// waits until no more of them come.
-const QUIET: Duration = Duration::from_millis(250);
+/// waits until no more of them come. It is repeated for what is freed late: an
+/// answer may take a while to leave.
+const QUIET: [Duration; 3] = [
+    Duration::from_millis(250),
+    Duration::from_secs(2),
+    Duration::from_secs(15),
+];
 
 /// Gives memory back some time after the last large call.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    large_call: Arc<Notify>,
+    moved: AtomicUsize,
+    moved_much: Arc<Notify>,
     /// Ends with this value.
     _task: AbortOnDropHandle<()>,
+}
+
+/// A call under way: what it has moved counts once it is over, also if its caller
+/// gives up.
+#[derive(Debug)]
+pub(crate) struct Moving<'a> {
+    memory: &'a Memory,
+    bytes: usize,
 }
 
 impl Memory {
     /// Needs a runtime.
     pub(crate) fn new() -> Self {
-        let large_call = Arc::new(Notify::new());
-        let task = tokio::spawn(give_back(Arc::clone(&large_call)));
+        let moved_much = Arc::new(Notify::new());
+        let task = tokio::spawn(give_back(Arc::clone(&moved_much)));
         Self {
-            large_call,
+            moved: AtomicUsize::new(0),
+            moved_much,
             _task: AbortOnDropHandle::new(task),
         }
     }
 
-    /// A call has ended that moved so many bytes.
-    pub(crate) fn call_ended(&self, bytes: usize) {
-        if bytes >= LARGE {
-            self.large_call.notify_one();
+    /// A call has begun with so many bytes.
+    pub(crate) fn moving(&self, bytes: usize) -> Moving<'_> {
+        Moving {
+            memory: self,
+            bytes,
         }
     }
 }
 
-async fn give_back(large_call: Arc<Notify>) {
+impl Moving<'_> {
+    /// So many more.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        let moved = &self.memory.moved;
+        if moved.fetch_add(self.bytes, Ordering::Relaxed) + self.bytes >= MUCH {
+            moved.store(0, Ordering::Relaxed);
+            self.memory.moved_much.notify_one();
+        }
+    }
+}
+
+async fn give_back(moved_much: Arc<Notify>) {
     loop {
-        large_call.notified().await;
-        while timeout(QUIET, large_call.notified()).await.is_ok() {}
-        // Fails only if the runtime ends.
-        let _ = tokio::task::spawn_blocking(process::give_back_freed_memory).await;
+        moved_much.notified().await;
+        let mut pauses = QUIET.iter();
+        while let Some(pause) = pauses.next() {
+            if timeout(*pause, moved_much.notified()).await.is_ok() {
+                pauses = QUIET.iter();
+            } else {
+                // Fails only if the runtime ends.
+                let _ = tokio::task::spawn_blocking(process::give_back_freed_memory).await;
+            }
+        }
     }
 }
