@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame};
 use registry::{Digest, FetchError, Timeouts};
-use support::{Asking, Documents, Server, TIMEOUTS, respond, told, with};
+use support::{Asking, Documents, Server, TIMEOUTS, assert_says, respond, told, with};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -26,6 +26,13 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 const PASSWORD: &str = r#"{"username":"user","password":"pa55word"}"#;
+
+/// The kind of an error; if it is another, all that it says.
+macro_rules! assert_failure {
+    ($error:expr, $kind:pat) => {
+        assert!(matches!($error, $kind), "{}", told(&$error))
+    };
+}
 
 fn asking() -> Asking {
     Asking::with("", TIMEOUTS)
@@ -66,11 +73,7 @@ async fn content_with_another_digest_is_refused() {
             .fetch(&format!("{}/fn{name}", server.host()))
             .await
             .unwrap_err();
-        assert!(
-            matches!(error, FetchError::Digest { .. }),
-            "{}",
-            told(&error)
-        );
+        assert_failure!(error, FetchError::Digest { .. });
     }
 }
 
@@ -82,15 +85,8 @@ async fn an_endless_manifest_is_cut_off() {
     })
     .await;
     let asking = Asking::with("", Timeouts::default());
-    let error = asking
-        .fetch(&format!("{}/fn:v1", server.host()))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(error, FetchError::TooLarge { .. }),
-        "{}",
-        told(&error)
-    );
+    let error = asking.failure(&server).await;
+    assert_failure!(error, FetchError::TooLarge { .. });
     assert_eq!(server.lines().len(), 1);
 }
 
@@ -131,29 +127,15 @@ async fn indexes_that_lead_nowhere_are_left() {
         respond(200, index.clone())
     })
     .await;
-    let error = asking()
-        .fetch(&format!("{}/fn:v1", server.host()))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(error, FetchError::Nesting { .. }),
-        "{}",
-        told(&error)
-    );
+    let error = asking().failure(&server).await;
+    assert_failure!(error, FetchError::Nesting { .. });
     assert!(server.lines().len() <= 5, "{:?}", server.lines());
 
     // … and a loop needs false ones.
     let index = index_of(&Digest::of(b"itself"));
     let server = Server::start(move |_| respond(200, index.clone())).await;
-    let error = asking()
-        .fetch(&format!("{}/fn:v1", server.host()))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(error, FetchError::Digest { .. }),
-        "{}",
-        told(&error)
-    );
+    let error = asking().failure(&server).await;
+    assert_failure!(error, FetchError::Digest { .. });
 }
 
 #[tokio::test]
@@ -198,15 +180,8 @@ async fn the_host_behind_a_redirect_cannot_ask_for_credentials() {
         elsewhere.port
     );
     let asking = Asking::with(&auths, Timeouts::default());
-    let error = asking
-        .fetch(&format!("{}/fn:v1", server.host()))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(error, FetchError::Unexpected { .. }),
-        "{}",
-        told(&error)
-    );
+    let error = asking.failure(&server).await;
+    assert_failure!(error, FetchError::Unexpected { .. });
     let seen = [server.seen(), elsewhere.seen()].concat();
     assert!(
         seen.iter().all(|seen| seen.authorization.is_none()),
@@ -225,11 +200,8 @@ async fn redirects_end_and_stay_off_plain_http_in_the_open() {
         ("ftp://localhost/x", "to what is no URL"),
     ] {
         let server = Server::start(move |_| with(respond(302, ""), "location", location)).await;
-        let error = asking()
-            .fetch(&format!("{}/fn:v1", server.host()))
-            .await
-            .unwrap_err();
-        assert!(told(&error).contains(expected), "{}", told(&error));
+        let error = asking().failure(&server).await;
+        assert_says(&error, expected);
     }
 }
 
@@ -243,11 +215,7 @@ async fn a_foreign_realm_over_plain_http_gets_nothing() {
     for auths in [String::new(), format!(r#""{host}":{PASSWORD}"#)] {
         let asking = Asking::with(&auths, Timeouts::default());
         let error = asking.fetch(&format!("{host}/fn:v1")).await.unwrap_err();
-        assert!(
-            told(&error).contains("a foreign host over plain HTTP"),
-            "{}",
-            told(&error)
-        );
+        assert_says(&error, "a foreign host over plain HTTP");
     }
     assert!(thief.lines().is_empty(), "{:?}", thief.lines());
 }
@@ -283,15 +251,16 @@ async fn who_accepts_and_never_answers_is_left_in_time() {
     })
     .await;
     for host in [deaf, mute] {
-        let began = Instant::now();
-        let error = asking().fetch(&format!("{host}/fn:v1")).await.unwrap_err();
-        let took = began.elapsed();
-        assert!(
-            took < TIMEOUTS.total + Duration::from_millis(300),
-            "{took:?}: {}",
-            told(&error)
-        );
+        fails_in_time(&host).await;
     }
+}
+
+async fn fails_in_time(host: &str) {
+    let began = Instant::now();
+    let error = asking().fetch(&format!("{host}/fn:v1")).await.unwrap_err();
+    let took = began.elapsed();
+    let enough = TIMEOUTS.total + Duration::from_millis(300);
+    assert!(took < enough, "{took:?}: {}", told(&error));
 }
 
 #[tokio::test]
@@ -304,14 +273,7 @@ async fn who_drips_bytes_is_left_in_time() {
             }
         })
         .await;
-        let began = Instant::now();
-        let error = asking().fetch(&format!("{host}/fn:v1")).await.unwrap_err();
-        let took = began.elapsed();
-        assert!(
-            took < TIMEOUTS.total + Duration::from_millis(300),
-            "{took:?}: {}",
-            told(&error)
-        );
+        fails_in_time(&host).await;
     }
 }
 
@@ -332,7 +294,7 @@ async fn a_request_has_less_time_than_all_of_them() {
         .inspect(&format!("{host}/fn:v1"))
         .await;
     let error = found.unwrap_err();
-    assert!(matches!(error, FetchError::Slow { .. }), "{}", told(&error));
+    assert_failure!(error, FetchError::Slow { .. });
     assert!(
         began.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -421,7 +383,7 @@ async fn a_dead_host_and_an_unknown_name_are_told_apart() {
         let asking = Asking::with("", Timeouts::default());
         let began = Instant::now();
         let error = asking.fetch(&image).await.unwrap_err();
-        assert!(told(&error).contains(expected), "{}", told(&error));
+        assert_says(&error, expected);
         assert!(began.elapsed() < Duration::from_secs(10));
     }
 }

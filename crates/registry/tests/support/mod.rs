@@ -177,6 +177,17 @@ impl Asking {
     pub async fn fetch(&self, image: &str) -> Result<Image, FetchError> {
         self.inspect(image).await.0
     }
+
+    /// Fetches `/fn:v1`, which has to fail.
+    pub async fn failure(&self, server: &Server) -> FetchError {
+        let image = format!("{}/fn:v1", server.host());
+        self.fetch(&image).await.unwrap_err()
+    }
+}
+
+pub fn assert_says(error: &FetchError, words: &str) {
+    let said = told(error);
+    assert!(said.contains(words), "{said}");
 }
 
 /// Everything that this thread logs.
