@@ -133,9 +133,10 @@ pub fn give_back_freed_memory() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Other C libraries keep less.
+/// Other C libraries cannot be told.
 #[cfg(not(target_env = "gnu"))]
 pub fn keep_freed_memory() {}
 
+/// Other C libraries keep less.
 #[cfg(not(target_env = "gnu"))]
 pub fn give_back_freed_memory() {}
