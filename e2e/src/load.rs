@@ -1,11 +1,11 @@
 //! Callers that call without end, beside a test that changes something under them.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use futures::future::join_all;
 use tokio::task::JoinHandle;
 
@@ -23,6 +23,8 @@ pub struct Load {
 struct Progress {
     answered: AtomicU64,
     is_over: AtomicBool,
+    /// Of the first call that failed.
+    failure: OnceLock<String>,
 }
 
 impl Load {
@@ -36,7 +38,9 @@ impl Load {
             let (progress, call) = (Arc::clone(&progress), call.clone());
             tokio::spawn(async move {
                 while !progress.is_over.load(Ordering::Relaxed) {
-                    call().await?;
+                    call().await.inspect_err(|error| {
+                        let _ = progress.failure.set(format!("{error:#}"));
+                    })?;
                     progress.answered.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(())
@@ -56,10 +60,13 @@ impl Load {
     pub async fn goes_on(&self, calls: u64) -> Result<()> {
         let (begin, goal) = (Instant::now(), self.answered() + calls);
         while self.answered() < goal {
-            let has_failed = self.callers.iter().any(JoinHandle::is_finished);
+            if let Some(failure) = self.progress.failure.get() {
+                bail!(
+                    "a call failed after {} were answered: {failure}",
+                    self.answered()
+                );
+            }
             let is_late = begin.elapsed() > PATIENCE;
-            // What has failed is told at the end.
-            ensure!(!has_failed, "a call has failed");
             ensure!(!is_late, "only {} of {goal} calls", self.answered());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -94,5 +94,7 @@ pub fn processes(pod: &Pod, container: &str) -> Result<Vec<Process>> {
             found.extend(Process::with_pid(pid));
         }
     }
+    // Numbers begin anew when they run out, so a child may have the lower one.
+    found.sort_by_key(Process::started);
     Ok(found)
 }

@@ -1,4 +1,5 @@
-//! The evidence after a failure: the test's pods, events and logs, and what the components logged.
+//! The evidence after a failure: the test's pods, events and logs, and what the components logged
+//! about them. Short, because it stands between the reader and the failure itself.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,8 +11,13 @@ use kube::api::{ListParams, LogParams};
 
 use crate::scope::Scope;
 
-/// Lines per log: enough to see a cause, few enough to be read.
+/// Lines per log, and characters of each: enough to see a cause, few enough to be read.
 const LINES: usize = 20;
+const WIDTH: usize = 300;
+
+/// How far back a component's log is searched for lines about the test.
+const SEARCHED: usize = 2000;
+const FOUND: usize = 6;
 
 /// How long the API server is asked for evidence; it may be what is broken.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -30,11 +36,11 @@ pub async fn report(scope: &Scope) -> String {
         );
     }
     for component in Component::ALL {
-        add(
-            &mut text,
-            &format!("log of {component}"),
-            &component.log_tail(LINES),
-        );
+        let log = component.log_tail(SEARCHED);
+        let about = |line: &&str| line.contains(scope.namespace());
+        let lines: Vec<&str> = log.lines().filter(about).collect();
+        let last = lines[lines.len().saturating_sub(FOUND)..].join("\n");
+        add(&mut text, &format!("{component} about it"), &last);
     }
     text
 }
@@ -64,7 +70,9 @@ async fn objects(scope: &Scope, text: &mut String) {
 
 async fn describe(scope: &Scope, pod: &Pod, text: &mut String) {
     let name = pod.name_any();
+    // Over several lines, so that none is cut.
     let status = serde_json::to_string(&pod.status).unwrap_or_default();
+    let status = status.replace("},{", "},\n{").replace("],", "],\n");
     add(text, &format!("status of pod {name}"), &status);
     let spec = pod.spec.as_ref();
     let containers = spec.into_iter().flat_map(|spec| {
@@ -85,7 +93,16 @@ async fn describe(scope: &Scope, pod: &Pod, text: &mut String) {
     }
 }
 
+/// Nothing is added about what has nothing to say.
 fn add(text: &mut String, title: &str, content: &str) {
+    if content.trim().is_empty() {
+        return;
+    }
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "== {title}\n{}", content.trim_end());
+    let _ = writeln!(text, "== {title}");
+    for line in content.trim_end().lines() {
+        let end = line.char_indices().nth(WIDTH);
+        let shown = end.map_or(line, |(end, _)| &line[..end]);
+        let _ = writeln!(text, "{shown}");
+    }
 }

@@ -23,6 +23,9 @@ use crate::scope::Scope;
 /// How long objects may take to come or go.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Where wrappers listen.
+pub const WRAPPER_PORT: u16 = 9446;
+
 /// The binaries that `make build` makes, which `make e2e` sees to.
 fn binaries() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release"))

@@ -68,7 +68,8 @@ fn run(test: impl AsyncFnOnce(&Scope) -> Result<()>) {
         let removed = limited(FRAME, scope.remove()).await;
         match outcome {
             Err(panic) => resume_unwind(panic),
-            Ok(Err(error)) => panic!("{error:?}"),
+            // With its causes, without a trace of where it was made.
+            Ok(Err(error)) => panic!("{error:#}"),
             Ok(Ok(())) => removed.expect("the test's namespace can be removed"),
         }
     });

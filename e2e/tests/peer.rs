@@ -1,9 +1,7 @@
 //! Beside Porch's own function runner: each with the other's wrapper, and one taking over from the
 //! other while both are called.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use acceptance::LIST;
 use anyhow::{Context, Result, ensure};
@@ -11,12 +9,11 @@ use cluster::image::ImageSpec;
 use cluster::registry::Registry;
 use cluster::seed::function_reference;
 use e2e::runner::{Runner, call, script};
-use e2e::{Scope, audited_requests, peer, runner, scenario};
+use e2e::{Load, Scope, audited_pods, peer, runner, scenario};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use proto::EvaluateFunctionRequest;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tonic::Request;
 use tonic::transport::Channel;
@@ -91,56 +88,17 @@ fn the_peers_runner_works_with_our_wrapper() {
     });
 }
 
-/// Callers in a closed loop, until they are told to stop; each says how many calls it made, or
-/// which one failed.
-struct Load {
-    enough: Arc<AtomicBool>,
-    callers: Vec<JoinHandle<Result<usize>>>,
-}
-
-impl Load {
-    fn start(channel: &Channel, image: &str, callers: usize) -> Self {
-        let enough = Arc::new(AtomicBool::new(false));
-        let one = |_| {
-            let (channel, image) = (channel.clone(), image.to_owned());
-            let enough = Arc::clone(&enough);
-            tokio::spawn(async move {
-                let mut calls = 0;
-                while !enough.load(Ordering::Relaxed) {
-                    call(channel.clone(), &image, LONG).await?;
-                    calls += 1;
-                    sleep(Duration::from_millis(20)).await;
-                }
-                Ok(calls)
-            })
-        };
-        let callers = (0..callers).map(one).collect();
-        Self { enough, callers }
-    }
-
-    async fn end(self) -> Result<usize> {
-        self.enough.store(true, Ordering::Relaxed);
-        let mut calls = 0;
-        for caller in self.callers {
-            calls += caller.await??;
+/// Callers of one function, with a pause after each call: the peer shares the machine with us.
+fn load(channel: &Channel, image: &str, callers: usize) -> Load {
+    let (channel, image) = (channel.clone(), image.to_owned());
+    Load::start(callers, move || {
+        let (channel, image) = (channel.clone(), image.clone());
+        async move {
+            call(channel, &image, LONG).await?;
+            sleep(Duration::from_millis(20)).await;
+            Ok(())
         }
-        Ok(calls)
-    }
-}
-
-async fn pod_names(scope: &Scope) -> Result<Vec<String>> {
-    let pods = scope.functions().await?.0;
-    Ok(pods.iter().map(Pod::name_any).collect())
-}
-
-/// The pods whose deletion somebody has asked for.
-fn deleted_pods(scope: &Scope) -> Result<Vec<String>> {
-    let requests = audited_requests(scope.namespace())?;
-    let deletions = requests
-        .iter()
-        .filter(|event| event["verb"] == "delete" && event["objectRef"]["resource"] == "pods");
-    let names = deletions.filter_map(|event| event["objectRef"]["name"].as_str());
-    Ok(names.map(str::to_owned).collect())
+    })
 }
 
 /// Services carry the label only if they are ours.
@@ -164,25 +122,31 @@ fn a_rolling_upgrade_from_the_peer_fails_no_call_and_leaves_nothing_behind() {
         call(channel.clone(), &image, LONG)
             .await
             .context("the peer")?;
-        let theirs = pod_names(scope).await?;
+        let theirs = scope.pod_names().await?;
         ensure!(theirs.len() == 1, "{theirs:?}");
-        let at_the_peer = Load::start(&channel, &image, 2);
+        let at_the_peer = load(&channel, &image, 2);
 
         // The peer's pod has as long to live, from now on, as one of ours.
         let args = ["--pod-ttl=25s", "--scan-interval=1s"];
         let ours = Runner::start(scope, &args)?;
         let channel = ours.server.connect().await;
-        let at_ours = Load::start(&channel, &image, 4);
-        sleep(Duration::from_secs(8)).await;
-        let both = pod_names(scope).await?;
+        let at_ours = load(&channel, &image, 4);
+        at_ours.goes_on(100).await.context("at ours")?;
+        at_the_peer.goes_on(20).await.context("at the peer")?;
+        // Several scans of both.
+        let together = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < together {
+            at_ours.goes_on(1).await.context("at ours")?;
+            at_the_peer.goes_on(1).await.context("at the peer")?;
+        }
+        let both = scope.pod_names().await?;
         ensure!(
             both.len() == 2 && both.contains(&theirs[0]),
             "each has its own pod: {both:?}, the peer's was {theirs:?}; it says:\n{}",
             peer.log()
         );
-        let calls = at_the_peer.end().await.context("a call at the peer")?;
-        ensure!(calls > 20, "only {calls} calls at the peer");
-        let deleted = deleted_pods(scope)?;
+        at_the_peer.end().await.context("a call at the peer")?;
+        let deleted = audited_pods(scope.namespace(), "delete")?;
         ensure!(deleted.is_empty(), "deleted while in use: {deleted:?}");
 
         // Its callers have moved on, and it goes. What it leaves goes when its time is over.
@@ -190,9 +154,8 @@ fn a_rolling_upgrade_from_the_peer_fails_no_call_and_leaves_nothing_behind() {
         scope
             .becomes::<Pod>(&theirs[0], "gone", |pod: Option<&Pod>| pod.is_none())
             .await?;
-        let calls = at_ours.end().await.context("a call at ours")?;
-        ensure!(calls > 100, "only {calls} calls at ours");
-        let deleted = deleted_pods(scope)?;
+        at_ours.end().await.context("a call at ours")?;
+        let deleted = audited_pods(scope.namespace(), "delete")?;
         ensure!(deleted == theirs, "deleted while in use: {deleted:?}");
 
         scope.functions_become(0, 0).await?;
@@ -208,15 +171,18 @@ fn a_peer_that_starts_beside_us_leaves_our_pods_alone() {
         let image = publish(scope, "echo", &script("exec cat"))?;
         let ours = Runner::start(scope, &[])?;
         ours.call(&image).await?;
-        let before = pod_names(scope).await?;
-        let load = Load::start(&ours.server.connect().await, &image, 2);
+        let before = scope.pod_names().await?;
+        let load = load(&ours.server.connect().await, &image, 2);
         // As after a rollback: it looks for pods of an earlier life, and makes one of its own.
         let peer = peer::start(scope, &peer::publish_wrapper()?, &["--scan-interval=1s"]).await?;
         let outcome = call(peer.connect().await?, &image, LONG).await;
         outcome.with_context(|| peer.log())?;
         load.end().await?;
-        ensure!(deleted_pods(scope)?.is_empty(), "a pod was deleted");
-        let after = pod_names(scope).await?;
+        ensure!(
+            audited_pods(scope.namespace(), "delete")?.is_empty(),
+            "a pod was deleted"
+        );
+        let after = scope.pod_names().await?;
         ensure!(after.len() == 2 && after.contains(&before[0]), "{after:?}");
         Ok(())
     });

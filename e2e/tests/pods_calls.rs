@@ -6,13 +6,10 @@ use acceptance::LIST;
 use acceptance::system::{connections_to, open_descriptors, resident_kib};
 use anyhow::{Context, Result, ensure};
 use cluster::layout::API_PORT;
-use e2e::runner::{Runner, call, publish, script};
+use e2e::runner::{Runner, WRAPPER_PORT, call, publish, script};
 use e2e::{Scope, audited_pods, audited_requests, scenario};
 use futures::future::join_all;
 use kube::ResourceExt as _;
-
-/// Where wrappers listen.
-const WRAPPER_PORT: u16 = 9446;
 
 const LONG: Duration = Duration::from_secs(60);
 

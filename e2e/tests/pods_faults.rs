@@ -2,16 +2,21 @@
 
 use std::time::Duration;
 
+use acceptance::system::connections_to;
 use anyhow::{Context, ensure};
 use cluster::image::ImageSpec;
+use cluster::process::wait_until;
 use cluster::registry::Registry;
-use e2e::runner::{Runner, publish, script};
+use e2e::runner::{Runner, WRAPPER_PORT, publish, script};
 use e2e::{pod, scenario};
 use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, EvictParams, Patch, PatchParams};
 use serde_json::json;
 use tonic::Code;
+
+/// How long the runner may take to hear what happened to a pod.
+const NOTICE: Duration = Duration::from_secs(10);
 
 #[test]
 fn after_a_pod_was_deleted_or_killed_or_lost_its_service_the_next_call_succeeds() {
@@ -24,6 +29,8 @@ fn after_a_pod_was_deleted_or_killed_or_lost_its_service_the_next_call_succeeds(
         let at_once = DeleteParams::default().grace_period(0);
         let pods = scope.api::<Pod>();
         pods.delete(&first.name_any(), &at_once).await?;
+        // Until the runner has heard of it, the pod may answer, or break off.
+        runner.logs("a pod is lost", NOTICE).await?;
         runner.call(&image).await.context("after a deletion")?;
 
         let second = scope.only_pod().await?;
@@ -35,12 +42,17 @@ fn after_a_pod_was_deleted_or_killed_or_lost_its_service_the_next_call_succeeds(
         // The first one is the wrapper; whatever it has started ends with it.
         let wrapper = pod::processes(&second, "function")?.into_iter().next();
         wrapper.context("nothing to kill")?.kill()?;
+        // What is sent to it before may have run, and is not sent again.
+        let pid = runner.server.pid();
+        let has_noticed = || Ok(connections_to(pid, WRAPPER_PORT) == 0);
+        wait_until(NOTICE, "the runner to notice a kill", has_noticed)?;
         runner.call(&image).await.context("after a kill")?;
 
         let third = scope.only_pod().await?;
         let services = scope.api::<Service>();
         let deletion = DeleteParams::default();
         services.delete(&third.name_any(), &deletion).await?;
+        runner.logs("the pod's service is gone", NOTICE).await?;
         runner.call(&image).await.context("without a service")?;
         scope.functions_become(1, 1).await
     });
@@ -57,9 +69,7 @@ fn after_a_pod_was_evicted_or_has_failed_the_next_call_succeeds() {
         let first = scope.only_pod().await?.name_any();
         pods.evict(&first, &EvictParams::default()).await?;
         // Until the runner has heard of it, the pod finishes what it gets.
-        runner
-            .logs("a pod is lost", Duration::from_secs(10))
-            .await?;
+        runner.logs("a pod is lost", NOTICE).await?;
         runner.call(&image).await.context("after an eviction")?;
 
         // The kubelet ends a pod whose time is over, and leaves it there as failed.

@@ -171,7 +171,7 @@ fn a_test_that_panics_leaves_no_namespace_and_shows_its_pods_log() {
         report.contains("== log of talker/main\nevidence"),
         "{report}"
     );
-    assert!(report.contains("== log of kubelet\n"), "{report}");
+    assert!(report.contains("== kubelet about it\n"), "{report}");
     scenario(async |scope| {
         let namespaces: Api<Namespace> = Api::all(scope.client());
         let gone = await_condition(namespaces, &namespace, |found: Option<&Namespace>| {

@@ -11,14 +11,19 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use anyhow::{Context, Result, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::cgroup;
 use crate::layout::{log_file, state};
 
 /// How often states are looked at that no file descriptor announces.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// How long a killed process may take to end.
+const DYING: Duration = Duration::from_secs(10);
 
 /// A process that cannot be confused with a later one of the same pid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +59,12 @@ impl Process {
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// When it was started, in clock ticks since boot.
+    #[must_use]
+    pub fn started(&self) -> u64 {
+        self.started
     }
 
     /// A zombie counts as dead: nothing of it runs any more.
@@ -94,11 +105,20 @@ impl Process {
         self.signal(Signal::KILL)
     }
 
-    /// Waits until the process is dead.
+    /// Waits until the process is dead with all its threads, so that whoever was connected to it
+    /// has been told.
     pub fn wait_dead(&self) -> Result<()> {
-        wait_until(Duration::from_secs(10), "a killed process to end", || {
-            Ok(!self.is_alive())
-        })
+        let pid = Pid::from_raw(self.pid).context("pid 0 is no process")?;
+        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+            // Another one may have the pid by now.
+            Ok(handle) if self.exists() => handle,
+            Ok(_) | Err(Errno::SRCH) => return Ok(()),
+            Err(error) => return Err(error).context("cannot wait for a killed process"),
+        };
+        let limit = Timespec::try_from(DYING)?;
+        let ended = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&limit))?;
+        ensure!(ended > 0, "process {pid} lives on after {DYING:?}");
+        Ok(())
     }
 }
 

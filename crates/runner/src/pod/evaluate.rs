@@ -97,7 +97,7 @@ impl PodEvaluator {
             let name = &lease.connection.name;
             let now = Instant::now();
             if now >= evaluation.deadline {
-                let waits_for = format!("a connection to its pod {name}: {}", status.message());
+                let waits_for = format!("a connection to its pod {name}: {}", cause(&status));
                 let image = evaluation.image.clone();
                 return Some(Err(EvaluateError::NoPodInTime { image, waits_for }));
             }
@@ -107,7 +107,7 @@ impl PodEvaluator {
                 tracing::warn!(
                     %name,
                     "{reason}: {}; another pod takes its call",
-                    status.message()
+                    cause(&status)
                 );
                 self.pool.failed(lease.pod, Failure::passing(reason));
                 return None;
@@ -160,14 +160,24 @@ impl PodEvaluator {
 /// closed while the call still waited for its turn, or the server refused it as
 /// one that it has not begun with.
 fn was_never_sent(status: &Status) -> bool {
-    let mut causes = iter::successors(status.source(), |error| (*error).source());
-    causes.any(|error| {
+    causes(status).any(|error| {
         let cancelled = error.downcast_ref::<hyper::Error>();
         let refused = error.downcast_ref::<h2::Error>();
         error.is::<ConnectError>()
             || cancelled.is_some_and(hyper::Error::is_canceled)
             || refused.is_some_and(is_refusal)
     })
+}
+
+fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    iter::successors(status.source(), |error| (*error).source())
+}
+
+/// What happened to the connection: the first cause. All that is built upon it says
+/// no more than "transport error".
+fn cause(status: &Status) -> String {
+    let first = causes(status).last();
+    first.map_or_else(|| status.message().to_owned(), ToString::to_string)
 }
 
 /// A server that is about to end says with GOAWAY which calls it has taken on, and
@@ -192,7 +202,7 @@ fn answered(image: String, pod: &str, status: Status) -> EvaluateError {
         reason: format!(
             "the connection to its pod {pod} broke off while it ran ({}); it may have run to its \
              end, so it was not sent again; try again if that does no harm",
-            status.message()
+            cause(&status)
         ),
         log: String::new(),
     }

@@ -25,7 +25,7 @@ use super::{
     owners::Owners,
     pull_secret::PullSecret,
     roster::{Roster, Stage},
-    sweep::Sweeper,
+    sweep::{Sweeper, give_up},
     template::Templates,
     unix_now,
     watch::{Loss, Watch},
@@ -33,7 +33,7 @@ use super::{
 use crate::{
     config::Config,
     images,
-    pool::{Failure, Pool, Settings, Worker},
+    pool::{Pool, Settings, Worker},
 };
 
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
@@ -214,8 +214,7 @@ async fn report(mut lost: mpsc::Receiver<Loss>, roster: Arc<Roster>, pool: Pool<
         let entry = roster.get(&name);
         let ready = entry.filter(|entry| entry.stage == Stage::Ready);
         if let Some(id) = ready.and_then(|entry| entry.id) {
-            tracing::info!(name, "a pod is lost: {reason}");
-            pool.failed(id, Failure::passing(reason));
+            give_up(&pool, &name, id, reason);
         }
     }
 }

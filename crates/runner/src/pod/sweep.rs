@@ -32,7 +32,7 @@ use super::{
     unix_now,
     watch::Watch,
 };
-use crate::pool::{Failure, Pool};
+use crate::pool::{Failure, PodId, Pool};
 
 /// Pods that are looked after at once: many, because most of that is waiting, but
 /// not so many that the API server holds it against us.
@@ -107,9 +107,7 @@ impl Sweeper {
             (Care::Wait | Care::Review(_), _) => return,
             (Care::Forget, _) => return launcher.roster.forget(name),
             (Care::Remove, _) => return launcher.remove(name).await,
-            (Care::GiveUp(id, reason), _) => {
-                return self.pool.failed(id, Failure::passing(reason));
-            }
+            (Care::GiveUp(id, reason), _) => return give_up(&self.pool, name, id, reason),
             (Care::HandOver(id), _) => {
                 tracing::warn!(name, "another runner has taken a pod over");
                 launcher.roster.forget(name);
@@ -238,6 +236,14 @@ impl Sweeper {
             Err(error) => Err(error.message),
         }
     }
+}
+
+/// A pod that was usable is not any more. Who sees it first says so: the watch, or a
+/// sweep.
+pub(super) fn give_up(pool: &Pool<Connection>, name: &str, id: PodId, reason: impl Into<Arc<str>>) {
+    let reason = reason.into();
+    tracing::info!(name, "a pod is lost: {reason}");
+    pool.failed(id, Failure::passing(reason));
 }
 
 /// Several at once, but not any number.

@@ -92,6 +92,7 @@ async fn what_could_not_connect_was_never_sent() {
     let request = EvaluateFunctionRequest::default();
     let status = client.evaluate_function(request).await.unwrap_err();
     assert!(was_never_sent(&status), "{status:?}");
+    assert!(cause(&status).contains("refused"), "{}", cause(&status));
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn a_broken_connection_is_told_with_its_pod_and_what_to_do() {
     let status = Status::from_error(Box::new(std::io::Error::other("reset")));
     let error = answered("a/fn:v1".into(), "fn-v1-x1", status);
     let text = error.to_string();
-    for words in ["a/fn:v1", "fn-v1-x1", "may have run", "try again"] {
+    for words in ["a/fn:v1", "fn-v1-x1", "reset", "may have run", "try again"] {
         assert!(text.contains(words), "{text}");
     }
     let from_the_wrapper = answered("a/fn:v1".into(), "fn", Status::internal("failed"));
