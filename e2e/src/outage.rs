@@ -6,6 +6,16 @@ use anyhow::Result;
 use cluster::binaries::Binaries;
 use cluster::component::{Component, coredns};
 
+/// Who watches the API server. Cut off, each waits longer and longer, up to a minute, before it asks
+/// again, and as long once more if it was refused. No test, nor the one after it, should wait for that.
+const FOLLOWERS: [Component; 5] = [
+    Component::ControllerManager,
+    Component::Scheduler,
+    Component::KubeProxy,
+    Component::CoreDns,
+    Component::Kubelet,
+];
+
 /// The node in the hands of the one test that may break it.
 #[derive(Debug)]
 pub struct Breakable {
@@ -52,11 +62,20 @@ impl Breakable {
     }
 
     fn restart(&self, component: Component) -> Result<()> {
-        if component.running().is_ok() {
-            kill(component)?;
+        self.restart_all(&[component])
+    }
+
+    fn restart_all(&self, components: &[Component]) -> Result<()> {
+        for component in components {
+            if component.running().is_ok() {
+                kill(*component)?;
+            }
+            component.start(&self.binaries)?;
         }
-        component.start(&self.binaries)?;
-        component.wait_ready(&self.binaries)
+        for component in components {
+            component.wait_ready(&self.binaries)?;
+        }
+        Ok(())
     }
 }
 
@@ -91,17 +110,21 @@ impl Outage<'_> {
 
     fn repair(&mut self) -> Result<()> {
         match mem::replace(&mut self.repair, Repair::Done) {
-            Repair::Start => self.node.restart(self.component),
+            Repair::Start => self.node.restart(self.component)?,
             Repair::Resume => {
                 self.component.running()?.resume()?;
-                self.component.wait_ready(&self.node.binaries)
+                self.component.wait_ready(&self.node.binaries)?;
             }
             Repair::FreshDns => {
                 coredns::keep_answers(false)?;
-                self.node.restart(self.component)
+                self.node.restart(self.component)?;
             }
-            Repair::Done => Ok(()),
+            Repair::Done => return Ok(()),
         }
+        if self.component == Component::ApiServer {
+            self.node.restart_all(&FOLLOWERS)?;
+        }
+        Ok(())
     }
 }
 

@@ -193,7 +193,7 @@ fn while_the_api_server_is_down_warm_calls_go_on() {
     outage_scenario(async |scope, node| {
         let image = publish(scope, "echo", &script("exec cat"))?;
         let other = publish(scope, "other", &script("exec cat"))?;
-        // The scheduler itself takes up to half a minute to notice that the API server is back.
+        // What is started during the outage goes on to start after it.
         let args = ["--scan-interval=2s", "--pod-start-timeout=2m"];
         let runner = Runner::start(scope, &args)?;
         runner.call(&image).await?;
@@ -217,6 +217,11 @@ fn while_the_api_server_is_down_warm_calls_go_on() {
         load.end().await.context("warm")?;
         let after = scope.pod_names().await?;
         ensure!(after.contains(&pods[0]), "the warm pod is gone");
+        let log = runner.server.log();
+        ensure!(
+            !log.contains("ERROR"),
+            "not told once, but at every attempt"
+        );
         Ok(())
     });
 }

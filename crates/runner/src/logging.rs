@@ -15,18 +15,13 @@ const OURS: &[&str] = &["krm", "process", "registry", "runner", "service"];
 /// The level from which on libraries are heard, too.
 const LIBRARIES: u8 = 4;
 
+/// Calls every request that fails an error, without saying which one it was. We say
+/// what failed, and say it once while it is tried again.
+const REQUESTS: &str = "kube_client";
+
 pub(crate) fn init(config: LogConfig) {
-    let level = service::log_level(config.level);
-    let libraries = if config.level >= LIBRARIES {
-        level
-    } else {
-        LevelFilter::ERROR
-    };
-    let filter = Targets::new()
-        .with_default(libraries)
-        .with_targets(OURS.iter().map(|name| (*name, level)));
     let layer = tracing_subscriber::fmt::layer().with_writer(stderr);
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(filter(config.level));
     if config.json {
         registry.with(layer.json().flatten_event(true)).init();
     } else {
@@ -34,5 +29,38 @@ pub(crate) fn init(config: LogConfig) {
         registry
             .with(layer.with_ansi(colour).with_target(false))
             .init();
+    }
+}
+
+/// Who is heard from which level on.
+fn filter(verbosity: u8) -> Targets {
+    let level = service::log_level(verbosity);
+    let (libraries, requests) = if verbosity >= LIBRARIES {
+        (level, level)
+    } else {
+        (LevelFilter::ERROR, LevelFilter::OFF)
+    };
+    Targets::new()
+        .with_default(libraries)
+        .with_target(REQUESTS, requests)
+        .with_targets(OURS.iter().map(|name| (*name, level)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn libraries_are_heard_of_errors_or_on_request_and_failed_requests_are_told_by_us() {
+        let usual = filter(2);
+        assert!(usual.would_enable("runner::pod", &Level::INFO));
+        assert!(usual.would_enable("hyper", &Level::ERROR));
+        assert!(!usual.would_enable("hyper", &Level::WARN));
+        assert!(!usual.would_enable("kube_client::client", &Level::ERROR));
+        let all = filter(LIBRARIES);
+        assert!(all.would_enable("kube_client::client", &Level::ERROR));
+        assert!(all.would_enable("hyper", &Level::WARN));
     }
 }
