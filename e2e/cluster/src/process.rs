@@ -105,8 +105,7 @@ impl Process {
         self.signal(Signal::KILL)
     }
 
-    /// Waits until the process is dead with all its threads, so that whoever was connected to it
-    /// has been told.
+    /// Waits until the process is dead with all its threads: before, its ports are not closed.
     pub fn wait_dead(&self) -> Result<()> {
         let pid = Pid::from_raw(self.pid).context("pid 0 is no process")?;
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
