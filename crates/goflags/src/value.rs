@@ -16,6 +16,19 @@ pub fn number<T: FromStr>(text: &str) -> Result<T, &'static str> {
     text.parse().map_err(|_| "a whole number within range")
 }
 
+/// 0 lets the system choose.
+pub fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "a port from 0 to 65535")
+}
+
+/// How large a gRPC message may be. A limit of nothing would refuse every call.
+pub fn message_size(text: &str) -> Result<usize, &'static str> {
+    match text.parse::<u32>() {
+        Ok(bytes) if bytes > 0 && bytes <= i32::MAX as u32 => Ok(bytes as usize),
+        _ => Err("a number of bytes from 1 to 2147483647"),
+    }
+}
+
 const DURATION: &str = "a duration such as 30m, 1h30m, 1.5h or 90s, not negative";
 
 /// A Go duration. Go's may be negative; none of ours means anything then.

@@ -118,11 +118,9 @@ impl Config {
 
     fn read(flags: &Flags) -> Result<Self, FlagError> {
         Ok(Self {
-            port: flags.get("port", |text| {
-                text.parse().map_err(|_| "a port from 0 to 65535")
-            })?,
+            port: flags.get("port", value::port)?,
             runtimes: flags.get("disable-runtimes", runtimes)?,
-            max_message_size: flags.get("max-request-body-size", message_size)?,
+            max_message_size: flags.get("max-request-body-size", value::message_size)?,
             evaluation_timeout: flags.get("evaluation-timeout", value::positive_duration)?,
             max_queued_per_function: flags.get("max-queued-per-function", at_least_one)?,
             drain_timeout: flags.get("drain-timeout", value::duration)?,
@@ -197,13 +195,6 @@ fn runtimes(text: &str) -> Result<Runtimes, &'static str> {
 }
 
 /// A limit that the peer's manifests may set to anything; 0 could carry no message.
-fn message_size(text: &str) -> Result<usize, &'static str> {
-    match text.parse::<u32>() {
-        Ok(bytes) if bytes > 0 && bytes <= i32::MAX as u32 => Ok(bytes as usize),
-        _ => Err("a number of bytes from 1 to 2147483647"),
-    }
-}
-
 fn at_least_one(text: &str) -> Result<usize, &'static str> {
     match text.parse::<u32>() {
         Ok(count) if count > 0 => Ok(count as usize),

@@ -75,10 +75,8 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Request, ArgsError> {
         return Ok(Request::Help(format!("{usage}{}", goflags::help(FLAGS))));
     }
     let args = Args {
-        port: flags.get("port", |text| {
-            text.parse().map_err(|_| "a port from 0 to 65535")
-        })?,
-        max_message_size: flags.get("max-request-body-size", value::number)?,
+        port: flags.get("port", value::port)?,
+        max_message_size: flags.get("max-request-body-size", value::message_size)?,
         verbosity: flags.get("verbosity", value::number)?,
         started_ahead: flags.get("started-ahead", value::number)?,
         started_ahead_idle: flags.get("started-ahead-idle", value::positive_duration)?,
@@ -92,7 +90,22 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Request, ArgsError> {
 
 #[cfg(test)]
 mod tests {
-    use super::FLAGS;
+    use super::*;
+
+    #[test]
+    fn a_value_that_makes_no_sense_is_refused_with_what_is_accepted() {
+        for (word, expected) in [
+            ("--port=65536", "a port from 0 to 65535"),
+            (
+                "--max-request-body-size=0",
+                "a number of bytes from 1 to 2147483647",
+            ),
+        ] {
+            let words = [word, "--", "/function"].map(OsString::from);
+            let told = parse(words.into()).err().unwrap().to_string();
+            assert!(told.contains(expected), "{told}");
+        }
+    }
 
     #[test]
     fn the_documentation_has_every_flag_with_its_default() {
