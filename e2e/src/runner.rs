@@ -104,10 +104,20 @@ impl Runner {
         Ok(Self { server })
     }
 
-    /// Waits until the log has these words, and lets other calls go on meanwhile.
+    /// Waits until a line of the log has these words, and lets other calls go on meanwhile.
     pub async fn logs(&self, words: &str, patience: Duration) -> Result<()> {
+        self.logs_line(&[words], patience).await
+    }
+
+    /// Waits until the runner knows that this pod is of no use any more.
+    pub async fn loses(&self, pod: &str, patience: Duration) -> Result<()> {
+        self.logs_line(&["a pod is lost", pod], patience).await
+    }
+
+    async fn logs_line(&self, words: &[&str], patience: Duration) -> Result<()> {
         let begin = Instant::now();
-        while !self.server.log().contains(words) {
+        let has_all = |line: &str| words.iter().all(|words| line.contains(words));
+        while !self.server.log().lines().any(has_all) {
             let waited = begin.elapsed();
             ensure!(
                 waited < patience,
@@ -182,17 +192,27 @@ impl Scope {
 
     /// Waits until there are so many function pods and services.
     pub async fn functions_become(&self, pods: usize, services: usize) -> Result<()> {
+        let become_so = self.counts_become(|counts| counts == (pods, services));
+        become_so
+            .await
+            .with_context(|| format!("not {pods} and {services}"))
+    }
+
+    /// Waits until there is at most one function pod, with its service.
+    pub async fn functions_become_at_most_one(&self) -> Result<()> {
+        let become_so = self.counts_become(|(pods, services)| pods == services && pods <= 1);
+        become_so.await.context("more than one")
+    }
+
+    async fn counts_become(&self, are_right: impl Fn((usize, usize)) -> bool) -> Result<()> {
         let begin = Instant::now();
         loop {
             let found = self.functions().await?;
             let counts = (found.0.len(), found.1.len());
-            if counts == (pods, services) {
+            if are_right(counts) {
                 return Ok(());
             }
-            if begin.elapsed() > PATIENCE {
-                return Err(anyhow::anyhow!("{counts:?} pods and services"))
-                    .with_context(|| format!("not {pods} and {services}"));
-            }
+            ensure!(begin.elapsed() < PATIENCE, "{counts:?} pods and services");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
