@@ -201,7 +201,7 @@ impl Scope {
     /// Waits until there is at most one function pod, with its service.
     pub async fn functions_become_at_most_one(&self) -> Result<()> {
         let become_so = self.counts_become(|(pods, services)| pods == services && pods <= 1);
-        become_so.await.context("more than one")
+        become_so.await.context("not at most one, with its service")
     }
 
     async fn counts_become(&self, are_right: impl Fn((usize, usize)) -> bool) -> Result<()> {

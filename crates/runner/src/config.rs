@@ -194,7 +194,6 @@ fn runtimes(text: &str) -> Result<Runtimes, &'static str> {
     Ok(runtimes)
 }
 
-/// A limit that the peer's manifests may set to anything; 0 could carry no message.
 fn at_least_one(text: &str) -> Result<usize, &'static str> {
     match text.parse::<u32>() {
         Ok(count) if count > 0 => Ok(count as usize),

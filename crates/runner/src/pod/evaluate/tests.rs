@@ -97,7 +97,8 @@ async fn what_could_not_connect_was_never_sent() {
 
 #[test]
 fn a_broken_connection_is_told_with_its_pod_and_what_to_do() {
-    let status = Status::from_error(Box::new(std::io::Error::other("reset")));
+    let mut status = Status::unknown("transport error");
+    status.set_source(Arc::new(std::io::Error::other("reset")));
     let error = answered("a/fn:v1".into(), "fn-v1-x1", status);
     let text = error.to_string();
     for words in ["a/fn:v1", "fn-v1-x1", "reset", "may have run", "try again"] {
