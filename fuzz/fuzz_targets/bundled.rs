@@ -1,5 +1,5 @@
 //! Every bundled function ends on any bytes, with a list or an error. The first
-//! byte says which function; there is a seed for each.
+//! byte says which function, in all its releases; there is a seed for each.
 #![no_main]
 
 use functions::{Clock, catalog};
@@ -10,5 +10,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let functions = catalog::FUNCTIONS;
     let function = &functions[usize::from(*which) % functions.len()];
-    let _ = function.run(input, &Clock::default());
+    for release in function.reproduced() {
+        let _ = release.run(input, &Clock::default());
+    }
 });

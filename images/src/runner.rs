@@ -5,7 +5,7 @@
 //! /home/nonroot/server               the runner
 //! /home/nonroot/starlark-function    beside it, where it looks for it
 //! /home/nonroot/grpc-health-probe    the wrapper's program, which is a probe by this name
-//! /home/nonroot/config.yaml          the catalog's images that it runs by itself
+//! /home/nonroot/config.yaml          empty: a place for the operator's own
 //! /home/nonroot/functions/           for executables of the operator's
 //! /server, /config.yaml, …           links to the above
 //! ```
@@ -13,9 +13,8 @@
 //! resolves names, and functions may be scripts or dynamic programs (docs/decisions/0040).
 
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
 use crate::layout::{Entry, ImageSpec, Packing};
 use crate::{HOME, USER, accounts, debian, labels, link, text};
@@ -36,7 +35,7 @@ pub fn runner(binaries: &Path) -> Result<ImageSpec> {
         let program = binaries.join(program);
         entries.push(Entry::program(&format!("{HOME}/{name}"), program));
     }
-    entries.push(text(&format!("{HOME}/config.yaml"), config(binaries)?));
+    entries.push(text(&format!("{HOME}/config.yaml"), CONFIG));
     entries.push(Entry::Directory {
         path: format!("{HOME}/functions"),
         mode: 0o755,
@@ -61,15 +60,6 @@ pub fn runner(binaries: &Path) -> Result<ImageSpec> {
     })
 }
 
-/// The images that the runner runs by itself, in its own words. It sees its neighbours where it was
-/// built as it will see them in the image.
-fn config(binaries: &Path) -> Result<Vec<u8>> {
-    let program = binaries.join("function-runner");
-    let output = Command::new(&program)
-        .args(["fn", "config"])
-        .output()
-        .with_context(|| format!("could not start {}", program.display()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{}: {said}", program.display());
-    Ok(output.stdout)
-}
+/// Nothing is configured: the bundled functions answer by themselves. The file is for
+/// operators, who mount their own over it.
+const CONFIG: &str = "functions: []\n";

@@ -1,8 +1,12 @@
-//! Runs the bundled functions on `DIR/<function>/<case>/{input.yaml,output.yaml,exit}`
-//! and prints, per function, how many outputs are equal to the byte, equal in
-//! content, or different, with the first difference. Fails if a case misses the
-//! bar: exit codes and content equal everywhere, bytes in at least 98 %.
-//! `STARLARK_FUNCTION` names the program that is the starlark function.
+//! Runs the bundled functions on `DIR/FUNCTION[@VERSION]/CASE/{input.yaml,output.yaml,exit}`
+//! and prints, per function and version: the cases, and in how many of them the
+//! exit code, the content and the bytes are equal.
+//!
+//! `conformance DIR... [--only NAME[@VERSION]] [--show N] [--bytes PERCENT]`
+//!
+//! Fails if exit codes differ, if a release is not bundled, or if bytes are equal in
+//! fewer cases than `--bytes` asks for (98). `--show` prints that many differences
+//! per folder (1). `STARLARK_FUNCTION` names the program that runs starlark.
 
 use std::{
     env, fs,
@@ -13,116 +17,174 @@ use std::{
 
 use functions::{Clock, Ended, catalog, yaml::parse_all};
 
+/// What the folders without a version were made with, where that is not the
+/// function's newest release.
+const UNVERSIONED: &[(&str, &str)] = &[
+    ("apply-replacements", "v0.1.5"),
+    ("apply-setters", "v0.2.2"),
+    ("create-setters", "v0.1.1"),
+    ("ensure-name-substring", "v0.2.1"),
+    ("list-setters", "head"),
+    ("search-replace", "v0.2.1"),
+    ("set-annotations", "v0.1.5"),
+    ("set-image", "head"),
+    ("set-labels", "v0.2.5"),
+    ("set-namespace", "v0.4.5"),
+    ("set-project-id", "v0.2.0"),
+    ("starlark", "v0.5.5"),
+    ("upsert-resource", "v0.2.1"),
+];
+
+struct Wanted {
+    directories: Vec<PathBuf>,
+    only: Option<String>,
+    shown: usize,
+    percent: f64,
+}
+
 #[derive(Default)]
 struct Tally {
-    bytes: usize,
-    content: usize,
-    different: usize,
+    cases: usize,
     exit: usize,
+    content: usize,
+    bytes: usize,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.cases += other.cases;
+        self.exit += other.exit;
+        self.content += other.content;
+        self.bytes += other.bytes;
+    }
+
+    fn print(&self, name: &str) {
+        let Self {
+            cases,
+            exit,
+            content,
+            bytes,
+        } = self;
+        println!("{name:<40}{cases:>8}{exit:>8}{content:>8}{bytes:>8}");
+    }
 }
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    let Some(directory) = words.next().map(PathBuf::from) else {
-        eprintln!("usage: conformance DIR [FUNCTION]");
+    let Some(wanted) = wanted() else {
+        eprintln!("usage: conformance DIR... [--only NAME[@VERSION]] [--show N] [--bytes PERCENT]");
         return ExitCode::from(2);
     };
-    let only = words.next();
-    let mut total = Tally::default();
-    let mut missing = 0;
     println!(
-        "{:<32}{:>8}{:>8}{:>8}{:>8}",
-        "function", "bytes", "content", "differ", "exit"
+        "{:<40}{:>8}{:>8}{:>8}{:>8}",
+        "function", "cases", "exit =", "content", "bytes ="
     );
-    for function in sorted(&directory) {
-        let name = file_name(&function);
-        if only.as_ref().is_some_and(|only| *only != name) {
+    let mut total = Tally::default();
+    let mut missing = Vec::new();
+    for folder in wanted.directories.iter().flat_map(|path| sorted(path)) {
+        let name = file_name(&folder);
+        let is_wanted = |only: &String| name == *only || name.starts_with(&format!("{only}@"));
+        if !wanted.only.as_ref().is_none_or(is_wanted) {
             continue;
         }
-        let mut tally = Tally::default();
-        let mut shown = false;
-        for case in sorted(&function) {
-            match compare(&name, &case) {
-                None => missing += 1,
-                Some((exit_differs, outcome)) => {
-                    tally.exit += usize::from(exit_differs);
-                    match &outcome {
-                        Outcome::Bytes => tally.bytes += 1,
-                        Outcome::Content(_) => tally.content += 1,
-                        Outcome::Different(_) => tally.different += 1,
-                    }
-                    if let Outcome::Content(what) | Outcome::Different(what) = outcome {
-                        if only.is_some() || !shown {
-                            shown = true;
-                            println!("  {}: {what}", file_name(&case));
-                        }
-                    } else if exit_differs && only.is_some() {
-                        println!("  {}: other exit code", file_name(&case));
-                    }
-                }
+        match compare_all(&name, &folder, wanted.shown) {
+            Some(tally) => {
+                tally.print(&name);
+                total.add(&tally);
             }
+            None => missing.push(name),
         }
-        println!(
-            "{name:<32}{:>8}{:>8}{:>8}{:>8}",
-            tally.bytes, tally.content, tally.different, tally.exit
-        );
-        total.bytes += tally.bytes;
-        total.content += tally.content;
-        total.different += tally.different;
-        total.exit += tally.exit;
     }
-    let cases = total.bytes + total.content + total.different;
-    if cases == 0 {
-        eprintln!("no cases in {}", directory.display());
+    if total.cases == 0 && missing.is_empty() {
+        eprintln!("no cases were found");
         return ExitCode::from(2);
     }
+    total.print("all");
+    if !missing.is_empty() {
+        println!("not bundled: {}", missing.join(" "));
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a percentage")]
+    let percent = 100.0 * total.bytes as f64 / total.cases.max(1) as f64;
     println!(
-        "{:<32}{:>8}{:>8}{:>8}{:>8}   of {cases}, {missing} not bundled",
-        "all", total.bytes, total.content, total.different, total.exit
+        "bytes equal in {percent:.2} %, {} asked for",
+        wanted.percent
     );
-    let enough = total.bytes * 100 >= cases * 98;
-    match total.different == 0 && total.exit == 0 && missing == 0 && enough {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if total.exit == total.cases && missing.is_empty() && percent >= wanted.percent {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 
-enum Outcome {
-    Bytes,
-    Content(String),
-    Different(String),
+fn wanted() -> Option<Wanted> {
+    let mut wanted = Wanted {
+        directories: Vec::new(),
+        only: None,
+        shown: 1,
+        percent: 98.0,
+    };
+    let mut words = env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--only" => wanted.only = Some(words.next()?),
+            "--show" => wanted.shown = words.next()?.parse().ok()?,
+            "--bytes" => wanted.percent = words.next()?.parse().ok()?,
+            flag if flag.starts_with('-') => return None,
+            directory => wanted.directories.push(directory.into()),
+        }
+    }
+    (!wanted.directories.is_empty()).then_some(wanted)
 }
 
-/// Runs one case; `None` if the function is not bundled. Tells whether the exit
-/// code differs.
-fn compare(function: &str, case: &Path) -> Option<(bool, Outcome)> {
-    let read = |name: &str| fs::read_to_string(case.join(name)).unwrap_or_default();
-    let (input, expected, exit) = (read("input.yaml"), read("output.yaml"), read("exit"));
-    let ended = run(function, input.as_bytes())?;
-    let exit_differs = exit.trim() != ended.exit.to_string();
-    if ended.stdout == expected {
-        return Some((exit_differs, Outcome::Bytes));
+/// Runs the cases of a folder; `None` if its release is not bundled.
+fn compare_all(name: &str, folder: &Path, shown: usize) -> Option<Tally> {
+    let version = UNVERSIONED.iter().find(|(function, _)| *function == name);
+    let function = match version {
+        Some((function, version)) => format!("{function}@{version}"),
+        None => name.to_owned(),
+    };
+    let mut tally = Tally::default();
+    let mut left = shown;
+    for case in sorted(folder) {
+        let read = |name: &str| fs::read_to_string(case.join(name)).unwrap_or_default();
+        let (input, expected, exit) = (read("input.yaml"), read("output.yaml"), read("exit"));
+        let ended = run(&function, input.as_bytes())?;
+        tally.cases += 1;
+        let same_exit = exit.trim() == ended.exit.to_string();
+        tally.exit += usize::from(same_exit);
+        let same_bytes = expected == ended.stdout;
+        tally.bytes += usize::from(same_bytes);
+        tally.content += usize::from(same_bytes || says_the_same(&expected, &ended.stdout));
+        if left > 0 && !(same_exit && same_bytes) {
+            left -= 1;
+            let case = file_name(&case);
+            let exits = if same_exit {
+                String::new()
+            } else {
+                format!("exit {} instead of {}; ", ended.exit, exit.trim())
+            };
+            let what = first_difference(&expected, &ended.stdout);
+            println!("  {case}: {exits}{what}");
+        }
     }
-    let what = first_difference(&expected, &ended.stdout);
-    let same = match (parse_all(&expected), parse_all(&ended.stdout)) {
+    Some(tally)
+}
+
+fn says_the_same(expected: &str, got: &str) -> bool {
+    match (parse_all(expected), parse_all(got)) {
         (Ok(a), Ok(b)) => {
             a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.root.same_content(&b.root))
         }
         _ => false,
-    };
-    let outcome = match same {
-        true => Outcome::Content(what),
-        false => Outcome::Different(what),
-    };
-    Some((exit_differs, outcome))
+    }
 }
 
 fn run(function: &str, input: &[u8]) -> Option<Ended> {
-    if let Some(function) = catalog::find(function) {
-        return function.run(input, &Clock::default()).ok();
+    let chosen = catalog::find(function)?;
+    if !chosen.release.is_program() {
+        return chosen.run(input, &Clock::default()).ok();
     }
-    let program = env::var_os("STARLARK_FUNCTION").filter(|_| function == "starlark")?;
-    let mut child = Command::new(program)
+    let mut child = Command::new(env::var_os("STARLARK_FUNCTION")?)
+        .arg(chosen.release.version)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -8,7 +8,8 @@ mod selection;
 use crate::{
     function::{Clock, Function, Stop},
     go,
-    list::ResourceList,
+    list::{ResourceList, W4},
+    release::Release,
     results::Report,
     runner_config::FAILURE,
     yaml::{Content, Node, SequenceIndent, Tag, parse_all, write_node},
@@ -20,6 +21,15 @@ use selection::{Id, fits_labels};
 const KIND: &str = "ApplyReplacements";
 const API_VERSION: &str = "fn.kpt.dev/v1alpha1";
 const DEFAULT_FIELD: &str = "metadata.name";
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::unknown("v0.1.6").of_2026(),
+    Release::native("v0.1.5", W4, &ApplyReplacements).also(&["master-20260113"]),
+    Release::native("v0.1.3", W4, &ApplyReplacements),
+    Release::unknown("v0.1.2"),
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
+];
 
 #[derive(Debug)]
 pub(crate) struct ApplyReplacements;

@@ -1,132 +1,174 @@
-//! The functions that are bundled, and the images that they stand for.
+//! The functions that are bundled: one line per name. What each release does, and
+//! which tags and digests stand for it, is in the function's own module.
 
 use crate::{
-    apply_replacements::ApplyReplacements,
-    ensure_name_substring::EnsureNameSubstring,
-    function::{self, Clock, Ended, Function, Late},
-    list::{Dialect, ResultStyle},
-    search_replace::SearchReplace,
-    set_annotations::SetAnnotations,
-    set_image::SetImage,
-    set_labels::SetLabels,
-    set_namespace::SetNamespace,
-    set_project_id::SetProjectId,
-    setters::{ApplySetters, CreateSetters, ListSetters},
-    small::{RemoveLocalConfig, SetEnforcementAction, UpsertResource},
-    yaml::SequenceIndent,
+    apply_replacements, ensure_name_substring,
+    function::{self, Ended, Late},
+    meter::Clock,
+    release::{Behaviour, Release},
+    remove_local_config, search_replace, set_annotations, set_enforcement_action, set_image,
+    set_labels, set_namespace, set_project_id, setters, starlark, upsert_resource,
 };
 
 /// A bundled function.
-#[allow(missing_debug_implementations)]
+#[allow(missing_debug_implementations, reason = "functions have no form")]
 pub struct Bundled {
+    /// The name of its image.
     pub name: &'static str,
-    /// Tags of the catalog's images that it behaves as.
-    pub versions: &'static [&'static str],
-    dialect: Dialect,
-    function: &'static dyn Function,
+    /// Newest first.
+    pub releases: &'static [Release],
 }
 
-/// Where the catalog's images are, now and formerly.
-const REGISTRIES: [&str; 2] = ["ghcr.io/kptdev/krm-functions-catalog", "gcr.io/kpt-fn"];
-
-/// The references of a function's images.
-pub fn images(name: &str, versions: &[&str]) -> Vec<String> {
-    let of_registry = |registry: &&str| {
-        let images = versions
-            .iter()
-            .map(|version| format!("{registry}/{name}:{version}"));
-        images.collect::<Vec<_>>()
-    };
-    REGISTRIES.iter().flat_map(of_registry).collect()
-}
-
-impl Bundled {
-    /// Runs the function on the bytes of a ResourceList.
-    pub fn run(&self, input: &[u8], clock: &Clock) -> Result<Ended, Late> {
-        function::run(self.function, self.name, self.dialect, input, clock)
-    }
-}
-
-/// kustomize's framework with the results of its older versions.
-const FRAMEWORK: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Compact,
-    results: ResultStyle::Named,
-};
-
-/// kustomize's framework as it is now.
-const NEW_FRAMEWORK: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Compact,
-    results: ResultStyle::List,
-};
-
-/// The same with a yaml.v3 that indents lists.
-const OLD_FRAMEWORK: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Wide,
-    results: ResultStyle::Named,
-};
-
-const fn bundled(
-    name: &'static str,
-    versions: &'static [&'static str],
-    dialect: Dialect,
-    function: &'static dyn Function,
-) -> Bundled {
-    Bundled {
-        name,
-        versions,
-        dialect,
-        function,
-    }
+const fn bundled(name: &'static str, releases: &'static [Release]) -> Bundled {
+    Bundled { name, releases }
 }
 
 /// Every bundled function, by name.
 pub const FUNCTIONS: &[Bundled] = &[
-    bundled(
-        "apply-replacements",
-        &["v0.1", "v0.1.5"],
-        Dialect::Sdk,
-        &ApplyReplacements,
-    ),
-    bundled(
-        "apply-setters",
-        &["v0.2", "v0.2.2"],
-        OLD_FRAMEWORK,
-        &ApplySetters,
-    ),
-    bundled("create-setters", &["v0.1"], OLD_FRAMEWORK, &CreateSetters),
-    bundled(
-        "ensure-name-substring",
-        &["v0.2"],
-        NEW_FRAMEWORK,
-        &EnsureNameSubstring,
-    ),
-    bundled("list-setters", &["v0.1"], FRAMEWORK, &ListSetters),
+    bundled("apply-replacements", apply_replacements::RELEASES),
+    bundled("apply-setters", setters::apply::RELEASES),
+    bundled("create-setters", setters::create::RELEASES),
+    bundled("ensure-name-substring", ensure_name_substring::RELEASES),
+    bundled("list-setters", setters::list::RELEASES),
     bundled(
         "remove-local-config-resources",
-        &["v0.1"],
-        FRAMEWORK,
-        &RemoveLocalConfig,
+        remove_local_config::RELEASES,
     ),
-    bundled("search-replace", &["v0.2"], FRAMEWORK, &SearchReplace),
-    bundled("set-annotations", &["v0.1"], NEW_FRAMEWORK, &SetAnnotations),
-    bundled(
-        "set-enforcement-action",
-        &["v0.1"],
-        FRAMEWORK,
-        &SetEnforcementAction,
-    ),
-    bundled("set-image", &["v0.1"], Dialect::Sdk, &SetImage),
-    bundled("set-labels", &["v0.2"], Dialect::Sdk, &SetLabels),
-    bundled(
-        "set-namespace",
-        &["v0.4", "v0.4.5"],
-        Dialect::Sdk,
-        &SetNamespace,
-    ),
-    bundled("set-project-id", &["v0.2"], FRAMEWORK, &SetProjectId),
-    bundled("upsert-resource", &["v0.2"], FRAMEWORK, &UpsertResource),
+    bundled("search-replace", search_replace::RELEASES),
+    bundled("set-annotation", set_annotations::RELEASES_OF_OLD_NAME),
+    bundled("set-annotations", set_annotations::RELEASES),
+    bundled("set-enforcement-action", set_enforcement_action::RELEASES),
+    bundled("set-image", set_image::RELEASES),
+    bundled("set-label", set_labels::RELEASES_OF_OLD_NAME),
+    bundled("set-labels", set_labels::RELEASES),
+    bundled("set-namespace", set_namespace::RELEASES),
+    bundled("set-project-id", set_project_id::RELEASES),
+    bundled("starlark", starlark::RELEASES),
+    bundled("upsert-resource", upsert_resource::RELEASES),
 ];
 
-pub fn find(name: &str) -> Option<&'static Bundled> {
-    FUNCTIONS.iter().find(|function| function.name == name)
+impl Bundled {
+    /// The newest release that is reproduced.
+    pub fn newest(&'static self) -> Option<Chosen> {
+        let mut released = self
+            .releases
+            .iter()
+            .filter(|release| release.number().is_some());
+        let release = released.find(|release| release.is_reproduced())?;
+        Some(self.chosen(release))
+    }
+
+    /// The release of this name, if it is reproduced.
+    pub fn release(&'static self, version: &str) -> Option<Chosen> {
+        let is_it = |release: &&Release| release.is_called(version) && release.is_reproduced();
+        Some(self.chosen(self.releases.iter().find(is_it)?))
+    }
+
+    pub(crate) fn chosen(&'static self, release: &'static Release) -> Chosen {
+        Chosen {
+            function: self,
+            release,
+        }
+    }
+
+    /// The releases that are reproduced.
+    pub fn reproduced(&'static self) -> impl Iterator<Item = Chosen> {
+        let releases = self
+            .releases
+            .iter()
+            .filter(|release| release.is_reproduced());
+        releases.map(|release| self.chosen(release))
+    }
+}
+
+/// A function in one of its releases.
+#[derive(Clone, Copy)]
+pub struct Chosen {
+    pub function: &'static Bundled,
+    pub release: &'static Release,
+}
+
+impl std::fmt::Debug for Chosen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// As `fn` and configurations name it.
+impl std::fmt::Display for Chosen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}@{}", self.function.name, self.release.version)
+    }
+}
+
+impl PartialEq for Chosen {
+    fn eq(&self, other: &Self) -> bool {
+        self.function.name == other.function.name && self.release.version == other.release.version
+    }
+}
+
+impl Eq for Chosen {}
+
+impl Chosen {
+    /// Runs the function on the bytes of a ResourceList. What a program reproduces
+    /// cannot be run here.
+    pub fn run(&self, input: &[u8], clock: &Clock) -> Result<Ended, Late> {
+        match self.release.behaviour {
+            Behaviour::Native { function, dialect } => {
+                function::run(function, self.function.name, dialect, input, clock)
+            }
+            Behaviour::Program | Behaviour::Unknown => Ok(Ended {
+                exit: 1,
+                stdout: String::new(),
+                stderr: format!("{self} does not run in this process\n"),
+            }),
+        }
+    }
+}
+
+/// The function of a `NAME` (its newest release) or `NAME@VERSION`.
+pub fn find(name: &str) -> Option<Chosen> {
+    let (name, version) = match name.split_once('@') {
+        Some((name, version)) => (name, Some(version)),
+        None => (name, None),
+    };
+    let function = FUNCTIONS.iter().find(|function| function.name == name)?;
+    match version {
+        Some(version) => function.release(version),
+        None => function.newest(),
+    }
+}
+
+/// Every function's newest release that runs in this process.
+pub fn native() -> impl Iterator<Item = Chosen> {
+    let newest = FUNCTIONS.iter().filter_map(Bundled::newest);
+    newest.filter(|chosen| !chosen.release.is_program())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_list_each_release_once_newest_first() {
+        for function in FUNCTIONS {
+            let numbers: Vec<_> = function
+                .releases
+                .iter()
+                .filter_map(Release::number)
+                .collect();
+            let sorted = numbers.is_sorted_by(|a, b| a > b);
+            assert!(sorted, "{}: {numbers:?}", function.name);
+        }
+    }
+
+    #[test]
+    fn a_name_is_its_newest_release_that_is_reproduced() {
+        let newest = find("set-namespace").unwrap();
+        assert_eq!(newest.to_string(), "set-namespace@v0.4.6");
+        let named = find("set-namespace@v0.4.5").unwrap();
+        assert_eq!(named.release.version, "v0.4.5");
+        assert!(find("set-namespace@v9.9.9").is_none());
+        assert!(find("no-function").is_none());
+    }
 }

@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use crate::{
     fieldspec::{Create, FieldSpec, replace_scalar},
     function::{Clock, Function, Stop},
-    list::ResourceList,
+    list::{ResourceList, W3},
     object::{DEPENDS_ON, INDEX, LEGACY_INDEX, LEGACY_PATH, PATH, is_reference_part},
+    release::Release,
     resmap,
-    small::{annotations, set_annotations},
     yaml::{Node, SequenceIndent, write_node},
 };
 
@@ -25,6 +25,15 @@ const REMOVED: [&str; 8] = [
     "internal.config.kubernetes.io/id",
     "internal.config.kubernetes.io/annotations-migration-resource-id",
     "config.k8s.io/id",
+];
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::native("v0.2.4", W3, &EnsureNameSubstring).of_2026(),
+    Release::native("v0.2.1", W3, &EnsureNameSubstring)
+        .with_digests(&["sha256:d1c3450f7e23fbc165ebdba258b4cd27bd22a0c5976ddd82f0d68af37ebc5591"]),
+    Release::unknown("v0.2.0"),
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
 ];
 
 #[derive(Debug)]
@@ -46,14 +55,14 @@ impl Function for EnsureNameSubstring {
         let edited = edit_all(&mut objects, &edit, &specs, &known, clock);
         let referred = edited.and_then(|()| references::fix(&mut objects, clock));
         for object in &mut objects {
-            let kept: Vec<(String, String)> = annotations(&object.node);
+            let kept: Vec<(String, String)> = object.node.annotations();
             if kept.is_empty() && object.old_name.is_none() {
                 continue;
             }
             let kept = kept
                 .into_iter()
                 .filter(|(name, _)| !REMOVED.contains(&name.as_str()));
-            set_annotations(&mut object.node, kept.collect());
+            object.node.set_annotations(kept.collect());
         }
         list.items = objects.into_iter().map(|object| object.node).collect();
         referred
@@ -228,11 +237,11 @@ fn follow_dependency(object: &mut Node, edit: &Edit, known: &HashSet<[String; 3]
     if let Some(last) = parts.last_mut() {
         *last = edit.apply(last);
     }
-    let mut annotations = annotations(object);
+    let mut annotations = object.annotations();
     for (name, value) in &mut annotations {
         if name == DEPENDS_ON {
             *value = parts.join("/");
         }
     }
-    set_annotations(object, annotations);
+    object.set_annotations(annotations);
 }

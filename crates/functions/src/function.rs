@@ -1,15 +1,9 @@
 //! What a bundled function is, and running one on the bytes of a list.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
-
+pub use crate::meter::Clock;
 use crate::{
-    list::{Dialect, ResourceList},
+    list::{Dialect, ResourceList, W4},
+    meter,
     results::Report,
 };
 
@@ -25,43 +19,13 @@ pub enum Stop {
     Failed(String),
     /// The time is up: nothing is written.
     Late,
+    /// It needs more memory than its list allows: nothing is written.
+    Spent,
 }
 
 impl From<String> for Stop {
     fn from(message: String) -> Self {
         Self::Failed(message)
-    }
-}
-
-/// When a run has to end. Functions look at it between two items.
-#[derive(Debug, Clone, Default)]
-pub struct Clock {
-    deadline: Option<Instant>,
-    cancelled: Arc<AtomicBool>,
-}
-
-impl Clock {
-    pub fn until(deadline: Instant) -> Self {
-        Self {
-            deadline: Some(deadline),
-            ..Self::default()
-        }
-    }
-
-    /// Ends the run now, from whichever thread.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-    }
-
-    /// `Err` if the run has to end.
-    pub fn check(&self) -> Result<(), Stop> {
-        let is_late = self
-            .deadline
-            .is_some_and(|deadline| Instant::now() >= deadline);
-        match is_late || self.cancelled.load(Ordering::Relaxed) {
-            true => Err(Stop::Late),
-            false => Ok(()),
-        }
     }
 }
 
@@ -79,7 +43,7 @@ pub struct Late;
 
 /// Runs a function that is not in the catalog, in the manner of the functions SDK.
 pub fn run_sdk(function: &dyn Function, input: &[u8], clock: &Clock) -> Result<Ended, Late> {
-    run(function, "", Dialect::Sdk, input, clock)
+    run(function, "", W4, input, clock)
 }
 
 /// Runs a function on a list.
@@ -98,26 +62,45 @@ pub(crate) fn run(
             Dialect::Framework { .. } => format!("{message}\n"),
         },
     };
-    let text = match std::str::from_utf8(input) {
-        Ok(text) => text,
-        Err(_) => {
-            let message = "yaml: invalid leading UTF-8 octet".to_owned();
-            return Ok(failed(message, String::new()));
-        }
+    let Ok(text) = std::str::from_utf8(input) else {
+        let message = "yaml: invalid leading UTF-8 octet".to_owned();
+        return Ok(failed(message, String::new()));
     };
-    let mut list = match ResourceList::read(text, dialect) {
-        Ok(list) => list,
-        Err(message) => return Ok(failed(message, String::new())),
-    };
-    let ended = clock.check().and_then(|()| function.run(&mut list, clock));
-    let ended = ended.and_then(|()| clock.check());
+    let ended = meter::metered(clock, input.len(), || {
+        clock.check()?;
+        let read = ResourceList::read(text, dialect);
+        clock.check()?;
+        let mut list = match read {
+            Ok(list) => list,
+            Err(message) => return Ok(failed(message, String::new())),
+        };
+        let ran = function.run(&mut list, clock);
+        clock.check()?;
+        let ended = match ran {
+            Err(Stop::Failed(message)) => failed(message, list.write(dialect, name)),
+            Err(stop) => return Err(stop),
+            Ok(()) => Ended {
+                exit: 0,
+                stdout: list.write(dialect, name),
+                stderr: String::new(),
+            },
+        };
+        clock.check()?;
+        Ok(ended)
+    });
     match ended {
+        Ok(ended) => Ok(ended),
         Err(Stop::Late) => Err(Late),
-        Err(Stop::Failed(message)) => Ok(failed(message, list.write(dialect, name))),
-        Ok(()) => Ok(Ended {
-            exit: 0,
-            stdout: list.write(dialect, name),
-            stderr: String::new(),
+        Err(Stop::Failed(message)) => Ok(failed(message, String::new())),
+        Err(Stop::Spent) => Ok(Ended {
+            exit: 1,
+            stdout: String::new(),
+            stderr: format!(
+                "the function was stopped: with this configuration it makes far more of its list \
+                 ({} bytes) than the 64 MB and 20 times the list that it may use; does a value \
+                 contain itself?\n",
+                input.len()
+            ),
         }),
     }
 }

@@ -6,6 +6,7 @@
 //! says which one a function speaks.
 
 mod read;
+mod sort;
 mod write;
 
 use crate::{
@@ -26,6 +27,27 @@ pub(crate) enum Dialect {
         results: ResultStyle,
     },
 }
+
+/// kyaml up to 0.10.21: sequences are always wide, results are a mapping.
+pub(crate) const W1: Dialect = Dialect::Framework {
+    indent: SequenceIndent::Wide,
+    results: ResultStyle::Named,
+};
+
+/// kyaml 0.11 and 0.12: sequences are compact or as they were.
+pub(crate) const W2: Dialect = Dialect::Framework {
+    indent: SequenceIndent::Compact,
+    results: ResultStyle::Named,
+};
+
+/// kyaml from 0.13 on: results are a list.
+pub(crate) const W3: Dialect = Dialect::Framework {
+    indent: SequenceIndent::Compact,
+    results: ResultStyle::List,
+};
+
+/// The functions SDK.
+pub(crate) const W4: Dialect = Dialect::Sdk;
 
 /// The form of `results`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What a KRM object says about itself.
 
-use crate::yaml::Node;
+use crate::{results::field_text, yaml::Node};
 
 /// The directory-relative file that an object comes from, as kpt notes it.
 pub(crate) const PATH: &str = "internal.config.kubernetes.io/path";
@@ -34,6 +34,41 @@ impl Node {
         let annotations = self.at(&["metadata", "annotations"]);
         let value = annotations.and_then(|annotations| annotations.get(name));
         value.and_then(Node::value).unwrap_or("")
+    }
+
+    /// The annotations, in their order.
+    pub(crate) fn annotations(&self) -> Vec<(String, String)> {
+        let annotations = self.at(&["metadata", "annotations"]);
+        let pairs = annotations.map_or_else(Vec::new, Node::texts);
+        pairs
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// Replaces the annotations, sorted, as kyaml does.
+    pub(crate) fn set_annotations(&mut self, mut annotations: Vec<(String, String)>) {
+        let Some(metadata) = self.get_mut("metadata") else {
+            return;
+        };
+        metadata.remove("annotations");
+        if annotations.is_empty() {
+            return;
+        }
+        annotations.sort();
+        let fields = annotations
+            .into_iter()
+            .map(|(name, value)| (Node::text(name), field_text(&value)));
+        metadata.insert("annotations", Node::mapping(fields.collect()));
+    }
+
+    /// The file that the object is from, as results name it.
+    pub(crate) fn file(&self) -> Option<(String, i64)> {
+        let path = match self.annotation(PATH) {
+            "" => self.annotation(LEGACY_PATH),
+            path => path,
+        };
+        Some((path.to_owned(), 0))
     }
 
     /// Group and version.

@@ -8,8 +8,9 @@ use regex::Regex;
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::ResourceList,
+    list::{ResourceList, W2},
     object::{LEGACY_PATH, PATH},
+    release::Release,
     results::Report,
     yaml::{Content, Node, SequenceIndent, Tag, write_node},
 };
@@ -20,6 +21,15 @@ const MATCHERS: [&str; 5] = [
     "by-path",
     "put-value",
     "put-comment",
+];
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::unknown("v0.2.4").of_2026(),
+    Release::native("v0.2.1", W2, &SearchReplace)
+        .with_digests(&["sha256:68149a9d65ff8e0da26c57a74f828ac93573fb7211b06c63802107b8d159145d"]),
+    Release::unknown("v0.2.0"),
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
 ];
 
 #[derive(Debug)]

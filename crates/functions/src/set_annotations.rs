@@ -7,12 +7,27 @@ use crate::{
     fieldspec::{Create, FieldSpec},
     function::{Clock, Function, Stop, report_failure},
     json,
-    list::ResourceList,
+    list::{ResourceList, W3},
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
+    release::Release,
     resmap,
     results::{Report, field_text},
     yaml::{Content, Node, ScalarStyle},
 };
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::native("v0.1.5", W3, &SetAnnotations)
+        .with_digests(&["sha256:cc7461139e070ffe36e9bb126b7c1818008f851a08a8a1dbb126b98366df068c"]),
+    Release::unknown("v0.1.4"),
+    Release::unknown("v0.1.3"),
+];
+
+/// The releases under the image's former name, `set-annotation`.
+pub(crate) const RELEASES_OF_OLD_NAME: &[Release] = &[
+    Release::unknown("v0.1.2"),
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
+];
 
 #[derive(Debug)]
 pub(crate) struct SetAnnotations;

@@ -9,11 +9,26 @@ use crate::{
     fieldspec::{Create, FieldSpec},
     function::{Clock, Function, Stop},
     json,
-    list::ResourceList,
+    list::{ResourceList, W4},
+    release::Release,
     results::{Report, encoded},
     runner_config::{self, Given},
     yaml::Node,
 };
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::unknown("v0.2.3")
+        .of_2026()
+        .also(&["master-20260113"]),
+    Release::unknown("v0.1.4"),
+    Release::unknown("v0.1.3"),
+    Release::native("v0.1.2", W4, &SetImage)
+        .with_digests(&["sha256:3f488461ec89741aa4a693cbde683d6abe8e1427e2dec25bb99c5ddf81e39339"]),
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
+    // What was in the catalog's source after v0.1.2.
+    Release::native("head", W4, &SetImage),
+];
 
 #[derive(Debug)]
 pub(crate) struct SetImage;

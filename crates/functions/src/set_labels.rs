@@ -3,7 +3,8 @@
 
 use crate::{
     function::{Clock, Function, Stop},
-    list::ResourceList,
+    list::{ResourceList, W4},
+    release::Release,
     results::{Report, Severity},
     runner_config::{self, Given},
     yaml::{Node, Tag},
@@ -13,6 +14,28 @@ const LABELS: &[&str] = &["metadata", "labels"];
 const SELECTOR: &[&str] = &["selector", "matchLabels"];
 const POD_SELECTOR: &[&str] = &["podSelector", "matchLabels"];
 const LABEL_SELECTOR: &[&str] = &["labelSelector", "matchLabels"];
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::native("v0.2.5", W4, &SetLabels)
+        .of_2026()
+        .also(&["master-20260113"]),
+    Release::native("v0.2.4", W4, &SetLabels).of_2026(),
+    Release::native("v0.2.3", W4, &SetLabels).of_2026(),
+    Release::native("v0.2.2", W4, &SetLabels)
+        .with_digests(&["sha256:584115f2212bc154ba34412063f19711b19237ff05b312c2947f49a365429e3e"]),
+    Release::native("v0.2.1", W4, &SetLabels),
+    Release::native("v0.2.0", W4, &SetLabels),
+    Release::unknown("v0.1.5"),
+    Release::unknown("v0.1.4"),
+    Release::unknown("v0.1.3"),
+];
+
+/// The releases under the image's former name, `set-label`.
+pub(crate) const RELEASES_OF_OLD_NAME: &[Release] = &[
+    Release::unknown("v0.1.2"),
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
+];
 
 #[derive(Debug)]
 pub(crate) struct SetLabels;

@@ -11,9 +11,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::{
     function::{Clock, Function, Stop},
-    list::ResourceList,
+    list::{ResourceList, W4},
+    release::Release,
     results::Report,
-    scope,
+    runner_config, scope,
     yaml::Node,
 };
 
@@ -24,8 +25,42 @@ const DEFAULT: &str = "default";
 /// The namespace of objects that have none, or whose scope is not known.
 const UNKNOWN: &str = "~C";
 
+pub(crate) const RELEASES: &[Release] = &[
+    Release::native("v0.4.6", W4, &V0_4_6).of_2026(),
+    Release::native("v0.4.5", W4, &V0_4_5).also(&["master-20260113"]),
+    Release::unknown("v0.4.2")
+        .with_digests(&["sha256:744d6bee447d42891a0ae09fa33f0dd8df43fdb71f6df3eecc0c1a4756f53b0e"]),
+    Release::unknown("v0.4.1"),
+    Release::unknown("v0.4.0"),
+    Release::unknown("v0.3.4"),
+    Release::unknown("v0.3.3"),
+    Release::unknown("v0.3.2"),
+    Release::unknown("v0.3.1"),
+    Release::unknown("v0.3.0"),
+    Release::unknown("v0.2.0"),
+    Release::unknown("v0.1.4"),
+    Release::unknown("v0.1.3"),
+    Release::unknown("v0.1.2"),
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
+];
+
+/// What the releases do differently.
+#[derive(Debug, Clone, Copy)]
+struct Behaviour {
+    /// Whether a wrong configuration fails the run; else it is only reported.
+    wrong_config_fails: bool,
+}
+
+const V0_4_5: SetNamespace = SetNamespace(Behaviour {
+    wrong_config_fails: false,
+});
+const V0_4_6: SetNamespace = SetNamespace(Behaviour {
+    wrong_config_fails: true,
+});
+
 #[derive(Debug)]
-pub(crate) struct SetNamespace;
+pub(crate) struct SetNamespace(Behaviour);
 
 impl Function for SetNamespace {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
@@ -34,6 +69,9 @@ impl Function for SetNamespace {
             Err(message) => {
                 let report = about_config(message, list.config());
                 list.results.push(report);
+                if self.0.wrong_config_fails {
+                    return Err(Stop::Failed(runner_config::FAILURE.into()));
+                }
                 return Ok(());
             }
         };

@@ -4,10 +4,10 @@
 use crate::{
     function::{Clock, Function, Stop},
     kptfile,
-    list::ResourceList,
+    list::{ResourceList, W2},
     object::PATH,
+    release::Release,
     results::field_text,
-    small::{annotations, set_annotations},
     yaml::Node,
 };
 
@@ -15,6 +15,13 @@ const SETTER: &str = "project-id";
 const ANNOTATION: &str = "cnrm.cloud.google.com/project-id";
 /// This function's library notes the object's number before it is read.
 const LINES_OF_LIBRARY: u32 = 1;
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::unknown("v0.2.1")
+        .with_digests(&["sha256:bd4a262d125b48127fae24c97828f2414a1fb7547a98ced849eba18dcef51b58"]),
+    Release::native("v0.2.0", W2, &SetProjectId),
+    Release::unknown("v0.1.0"),
+];
 
 #[derive(Debug)]
 pub(crate) struct SetProjectId;
@@ -32,9 +39,9 @@ impl Function for SetProjectId {
             clock.check()?;
             let annotated = item.at(&["metadata", "annotations", ANNOTATION]).is_some();
             if is_config_connector(item.api_version()) && !annotated {
-                let mut annotations = annotations(item);
+                let mut annotations = item.annotations();
                 annotations.push((ANNOTATION.to_owned(), project.clone()));
-                set_annotations(item, annotations);
+                item.set_annotations(annotations);
             }
         }
         Ok(())

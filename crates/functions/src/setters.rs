@@ -1,26 +1,28 @@
 //! Setters: values of a package that comments such as `# kpt-set: ${name}` name.
 //! Applying, creating and listing them walk all fields of all objects.
 
-mod apply;
-mod create;
-mod list;
+pub(crate) mod apply;
+pub(crate) mod create;
+pub(crate) mod list;
 mod pattern;
 
-pub(crate) use apply::ApplySetters;
-pub(crate) use create::CreateSetters;
-pub(crate) use list::ListSetters;
-
-use crate::yaml::{Content, Node};
+use crate::{
+    function::Stop,
+    meter,
+    yaml::{Content, Node},
+};
 
 /// What is done at the fields and scalars of an object.
 trait Visitor {
     /// A field whose value is a list, before the list's entries are visited.
-    fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), String>;
-    fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), String>;
+    fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), Stop>;
+    fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), Stop>;
 }
 
 /// Visits the lists among a mapping's fields, then everything in its fields.
-fn walk(visitor: &mut impl Visitor, node: &mut Node, path: &str) -> Result<(), String> {
+fn walk(visitor: &mut impl Visitor, node: &mut Node, path: &str) -> Result<(), Stop> {
+    meter::charge(path.len());
+    meter::check()?;
     match &mut node.content {
         Content::Mapping { fields, .. } => {
             for (key, value) in fields.iter_mut().filter(|(_, value)| value.is_sequence()) {

@@ -9,12 +9,18 @@ use functions::{Clock, catalog};
 fn every_function_has_a_seed_that_it_runs_on() {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/bundled");
     for (at, function) in catalog::FUNCTIONS.iter().enumerate() {
+        let mut native = function
+            .reproduced()
+            .filter(|chosen| !chosen.release.is_program());
+        let Some(newest) = native.next() else {
+            continue;
+        };
         let seed = fs::read(seeds.join(function.name)).unwrap();
         let chosen = usize::from(seed[0]) % catalog::FUNCTIONS.len();
         assert_eq!(chosen, at, "the seed of {} is another's", function.name);
-        let ended = function.run(&seed[1..], &Clock::default()).unwrap();
-        assert_eq!(ended.exit, 0, "{}: {}", function.name, ended.stderr);
+        let ended = newest.run(&seed[1..], &Clock::default()).unwrap();
+        assert_eq!(ended.exit, 0, "{newest}: {}", ended.stderr);
         let failed = ended.stdout.contains("severity: error");
-        assert!(!failed, "{}: {}", function.name, ended.stdout);
+        assert!(!failed, "{newest}: {}", ended.stdout);
     }
 }

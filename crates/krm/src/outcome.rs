@@ -25,6 +25,8 @@ pub struct Output {
     pub log: Bytes,
     /// What it reported with severity error, although it succeeded.
     pub errors: Vec<FunctionResult>,
+    /// Which release of a function that is part of the runner answered, if one did.
+    pub answered_by: Option<String>,
 }
 
 /// A function that did not succeed.
@@ -76,6 +78,7 @@ pub(crate) fn judge(completed: Completed) -> Result<Output, Failure> {
                 resource_list: stdout,
                 log,
                 errors,
+                answered_by: None,
             })
         }
         (Exit::Code(0), Err(reason)) => Err(Failure::UnreadableOutput { reason, log }),

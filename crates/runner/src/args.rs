@@ -123,13 +123,27 @@ pub(crate) static FLAGS: &[Group] = &[
                 "FILE",
                 "./config.yaml",
                 "Which images are which of those executables, or of the bundled functions. Re-read \
-                 when it changes. Without the file the bundled functions stand for the catalog's \
-                 images.",
+                 when it changes. Images that it does not name are looked for among the bundled \
+                 functions.",
             ),
             switch(
                 "bundled-functions",
                 "true",
                 "Run functions that are part of the runner, where no executable has their name.",
+            ),
+            value(
+                "bundled-prefixes",
+                "PREFIXES",
+                "",
+                "Mirrors of the function catalog whose images bundled functions answer, too, \
+                 separated by commas, each up to the function's name.",
+            ),
+            value(
+                "bundled-latest",
+                "CHOICE",
+                "newest",
+                "Whether the tag latest is the newest bundled release (and unstable, too, where \
+                 the pod runtime is disabled): newest, or never.",
             ),
             value(
                 "started-ahead",

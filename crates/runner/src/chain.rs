@@ -71,6 +71,7 @@ mod tests {
                     resource_list,
                     log: self.0.into(),
                     errors: vec![],
+                    answered_by: None,
                 }),
                 _ => Err(EvaluateError::NotFound {
                     image,

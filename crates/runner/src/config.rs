@@ -3,6 +3,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
+use functions::reference::Rules;
 use goflags::{FlagError, Flags, value};
 
 use crate::args::FLAGS;
@@ -44,6 +45,11 @@ pub struct ExecConfig {
     pub config_is_required: bool,
     /// Whether functions that are part of the runner may be used.
     pub bundled: bool,
+    /// Prefixes of mirrors of the catalog.
+    pub bundled_prefixes: Vec<String>,
+    /// Whether bundled functions answer `latest`, and `unstable` where nothing
+    /// else could.
+    pub bundled_latest: bool,
     /// Most processes of functions that wait for their call; 0: none do.
     pub started_ahead: usize,
     pub started_ahead_idle: Duration,
@@ -116,6 +122,15 @@ impl Config {
         Self::read(&flags).map(|config| Request::Serve(Box::new(config)))
     }
 
+    /// Which references bundled functions answer; `None`: none.
+    pub(crate) fn bundled_rules(&self) -> Option<Rules> {
+        self.exec.bundled.then(|| Rules {
+            mirrors: self.exec.bundled_prefixes.clone(),
+            latest: self.exec.bundled_latest,
+            unstable: self.exec.bundled_latest && !self.runtimes.pod,
+        })
+    }
+
     fn read(flags: &Flags) -> Result<Self, FlagError> {
         Ok(Self {
             port: flags.get("port", value::port)?,
@@ -134,6 +149,8 @@ impl Config {
                 config: flags.text("config")?.into(),
                 config_is_required: flags.is_given("config"),
                 bundled: flags.switch("bundled-functions")?,
+                bundled_prefixes: flags.get("bundled-prefixes", prefixes)?,
+                bundled_latest: flags.get("bundled-latest", newest_or_never)?,
                 started_ahead: flags.get("started-ahead", value::number)?,
                 started_ahead_idle: flags.get("started-ahead-idle", value::positive_duration)?,
             },
@@ -153,6 +170,24 @@ impl Config {
             },
             registry: RegistryConfig::read(flags)?,
         })
+    }
+}
+
+/// Prefixes up to a function's name, separated by commas.
+fn prefixes(text: &str) -> Result<Vec<String>, &'static str> {
+    let prefix = |text: &str| {
+        let text = text.trim().trim_end_matches('/');
+        format!("{text}/")
+    };
+    let words = text.split(',').filter(|word| !word.trim().is_empty());
+    Ok(words.map(prefix).collect())
+}
+
+fn newest_or_never(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "newest" => Ok(true),
+        "never" => Ok(false),
+        _ => Err("newest or never"),
     }
 }
 

@@ -3,12 +3,12 @@
 //! A file says which images are which executables. It is read at start, when it
 //! must be right, and looked at again every [`LOOK_INTERVAL`]: a good new version
 //! replaces the old one between two calls, a bad one is told in the log and
-//! changes nothing. Without a file the bundled functions stand for the images of
-//! the catalog.
+//! changes nothing. What the file does not name is answered by the bundled
+//! functions, if one of their releases stands for the image.
 
 pub(crate) mod bundled;
 mod file;
-mod program;
+pub(crate) mod program;
 mod table;
 
 use std::{
@@ -19,6 +19,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
+use functions::reference::Rules;
 use krm::Output;
 use process::{Ahead, Bounds, Limits};
 use program::Program;
@@ -55,7 +56,8 @@ struct Current {
 struct Source {
     config: PathBuf,
     functions: PathBuf,
-    bundled: bool,
+    /// Which references bundled functions answer; `None`: none.
+    bundled: Option<Rules>,
     default_image_prefix: String,
     max_queued: usize,
 }
@@ -76,7 +78,7 @@ impl ExecRuntime {
         let source = Source {
             config: config.exec.config.clone(),
             functions: config.exec.functions.clone(),
-            bundled: config.exec.bundled,
+            bundled: config.bundled_rules(),
             default_image_prefix: config.default_image_prefix.clone(),
             max_queued: config.max_queued_per_function,
         };
@@ -185,9 +187,7 @@ impl Current {
 
     /// As long as there is no file the bundled functions count.
     fn update_without_file(&self) {
-        if self.source.bundled {
-            self.set(&bundled::entries(), false);
-        }
+        self.set(&[], false);
     }
 
     /// Makes the entries the truth, and tells what is new about them.
@@ -203,7 +203,7 @@ impl Current {
         let (table, complaints) = table::build(
             entries,
             functions,
-            *bundled,
+            bundled.as_ref(),
             default_image_prefix,
             *max_queued,
             &known.table,

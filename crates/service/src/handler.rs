@@ -91,6 +91,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 resource_list,
                 log,
                 errors,
+                answered_by,
             }) => {
                 let errors_reported = errors.len();
                 tracing::info!(
@@ -99,6 +100,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                     bytes_in,
                     bytes_out,
                     errors_reported,
+                    answered_by,
                     "evaluated"
                 );
                 for error in errors.iter().take(MOST_ERRORS_LOGGED) {

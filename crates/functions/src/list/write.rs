@@ -1,6 +1,6 @@
 //! Writing lists.
 
-use super::{API_VERSION, KIND, ResourceList, ResultStyle};
+use super::{API_VERSION, KIND, ResourceList, ResultStyle, sort};
 use crate::{
     results::Form,
     yaml::{Content, Node, SequenceIndent, write_node},
@@ -8,11 +8,14 @@ use crate::{
 
 impl ResourceList {
     pub(super) fn write_sdk(mut self) -> String {
-        // Go's sort is not stable; with equal keys the order is its own.
-        self.items.sort_by_cached_key(|item| {
+        let key = |item: &Node| {
             let (kind, namespace, name) = (item.kind(), item.namespace(), item.name());
             format!("{} {kind} {namespace} {name}", item.api_version())
-        });
+        };
+        let keys: Vec<String> = self.items.iter().map(key).collect();
+        let mut items: Vec<Option<Node>> = self.items.into_iter().map(Some).collect();
+        let sorted = sort::order(&keys).into_iter();
+        self.items = sorted.filter_map(|at| items[at].take()).collect();
         let mut root = Node::mapping(Vec::new());
         root.insert("apiVersion", Node::text(API_VERSION));
         root.insert("kind", Node::text(KIND));

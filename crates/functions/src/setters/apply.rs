@@ -4,11 +4,24 @@ use super::{Visitor, list_comment, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::ResourceList,
+    list::{ResourceList, W1, W3},
+    meter::{charge, replaced},
     object::LEGACY_PATH,
+    release::Release,
     results::Report,
     yaml::{Content, Node, ScalarStyle, Tag, parse_all},
 };
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::unknown("v0.3.0").of_2026(),
+    Release::native("v0.2.5", W3, &ApplySetters).of_2026(),
+    Release::native("v0.2.2", W1, &ApplySetters)
+        .with_digests(&["sha256:b13f1cb460e04461290c6a43dbd9c76c8e0d7eced95d5c7a0e8a80ea2253204d"]),
+    Release::native("v0.2.1", W1, &ApplySetters),
+    Release::native("v0.2.0", W1, &ApplySetters),
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
+];
 
 #[derive(Debug)]
 pub(crate) struct ApplySetters;
@@ -31,7 +44,10 @@ impl Function for ApplySetters {
                 break;
             }
         }
-        if let Err(message) = walked {
+        if let Err(stop) = walked {
+            let Stop::Failed(message) = stop else {
+                return Err(stop);
+            };
             let told = format!("failed to apply setters: {message}");
             return Err(report_failure(list, told, message));
         }
@@ -60,6 +76,7 @@ impl Setting {
     }
 
     fn report(&mut self, value: &str, path: &str) {
+        charge(2 * value.len());
         let message = format!("set field value to {}", go::quote(value));
         self.results
             .push(Report::about_field(message, path.to_owned(), &self.file));
@@ -67,7 +84,7 @@ impl Setting {
 }
 
 impl Visitor for Setting {
-    fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), String> {
+    fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), Stop> {
         let comment = list_comment(key, value).to_owned();
         let Some(pattern) = pattern::of_comment(&comment).filter(|pattern| self.concerns(pattern))
         else {
@@ -75,10 +92,8 @@ impl Visitor for Setting {
         };
         let is_one_name = pattern::names(pattern).len() == 1;
         if !(is_one_name && pattern.starts_with("${") && pattern.ends_with('}')) {
-            return Err(format!(
-                "invalid setter pattern for array node: {}",
-                go::quote(pattern)
-            ));
+            let pattern = go::quote(pattern);
+            return Err(format!("invalid setter pattern for array node: {pattern}").into());
         }
         let name = pattern::bare(pattern);
         let given = self.setters.iter().find(|(setter, _)| setter == name);
@@ -97,10 +112,11 @@ impl Visitor for Setting {
             let Some(Content::Sequence { items, .. }) =
                 parsed.map(|document| document.root.content)
             else {
+                let given = go::quote(&given);
                 return Err(format!(
-                    "input to array setter must be an array of values, but found {}",
-                    go::quote(&given)
-                ));
+                    "input to array setter must be an array of values, but found {given}"
+                )
+                .into());
             };
             value.content = Content::Sequence { items, flow: false };
             key.comments_mut().line = comment;
@@ -109,7 +125,7 @@ impl Visitor for Setting {
         Ok(())
     }
 
-    fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
+    fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), Stop> {
         let comment = &node.comments().line;
         let Some(pattern) = pattern::of_comment(comment).filter(|pattern| self.concerns(pattern))
         else {
@@ -117,11 +133,11 @@ impl Visitor for Setting {
         };
         let mut text = pattern.to_owned();
         for (name, value) in &self.setters {
-            text = text.replace(&pattern::placeholder(name), value);
+            text = replaced(&text, &pattern::placeholder(name), value)?;
         }
         // Names that are not given keep the values that they have.
         for (name, value) in pattern::values(pattern, node.value().unwrap_or("")) {
-            text = text.replace(&pattern::placeholder(name), &value);
+            text = replaced(&text, &pattern::placeholder(name), &value)?;
         }
         let missing: Vec<String> = pattern::names(&text)
             .into_iter()
@@ -129,9 +145,10 @@ impl Visitor for Setting {
             .collect();
         if !missing.is_empty() {
             let missing = go::list(missing.iter().map(String::as_str));
-            return Err(format!("values for setters {missing} must be provided"));
+            return Err(format!("values for setters {missing} must be provided").into());
         }
         if let Content::Scalar { value, style } = &mut node.content {
+            charge(text.len());
             *value = text.as_str().into();
             if text.is_empty() {
                 *style = ScalarStyle::DoubleQuoted;

@@ -4,11 +4,19 @@ use super::{Visitor, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::ResourceList,
+    list::{ResourceList, W1},
+    meter::charge,
     object::LEGACY_PATH,
+    release::Release,
     results::Report,
     yaml::{Content, Node, parse_all},
 };
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::unknown("v0.1.4").of_2026(),
+    Release::native("v0.1.1", W1, &CreateSetters),
+    Release::unknown("v0.1.0"),
+];
 
 #[derive(Debug)]
 pub(crate) struct CreateSetters;
@@ -26,8 +34,9 @@ impl Function for CreateSetters {
         for item in &mut list.items {
             clock.check()?;
             creation.file = item.annotation(LEGACY_PATH).to_owned();
-            if let Err(message) = walk(&mut creation, item, "") {
-                return Err(fail(list, message));
+            match walk(&mut creation, item, "") {
+                Err(Stop::Failed(message)) => return Err(fail(list, message)),
+                walked => walked?,
             }
         }
         if creation.results.is_empty() {
@@ -86,6 +95,7 @@ struct Creation {
 
 impl Creation {
     fn report(&mut self, comment: &str, value: &str, path: &str) {
+        charge(2 * (comment.len() + value.len()));
         let (comment, value) = (go::quote(comment), go::quote(value));
         let message = format!("Added line comment {comment} for field with value {value}");
         self.results
@@ -114,7 +124,7 @@ impl Creation {
 }
 
 impl Visitor for Creation {
-    fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), String> {
+    fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), Stop> {
         let Content::Sequence { items, flow } = &mut value.content else {
             return Ok(());
         };
@@ -137,13 +147,14 @@ impl Visitor for Creation {
         }
         let behind_list = *flow;
         let place = if behind_list { value } else { key };
+        charge(comment.len());
         comment.clone_into(&mut place.comments_mut().line);
         let printed = go::list(values.iter().map(String::as_str));
         self.report(&comment, &printed, path);
         Ok(())
     }
 
-    fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
+    fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), Stop> {
         let value = node.value().unwrap_or("").to_owned();
         if value.contains('\n') {
             return Ok(());
@@ -151,6 +162,7 @@ impl Visitor for Creation {
         let pattern = self.pattern(&value);
         if pattern != value {
             let comment = format!("kpt-set: {pattern}");
+            charge(comment.len());
             comment.clone_into(&mut node.comments_mut().line);
             self.report(&comment, &value, path);
         }

@@ -7,11 +7,19 @@ use super::{Visitor, list_comment, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     kptfile,
-    list::ResourceList,
+    list::{ResourceList, W2},
     object::PATH,
+    release::Release,
     results::{Report, Severity},
     yaml::{Content, Node, SequenceIndent, parse_all, write_node},
 };
+
+pub(crate) const RELEASES: &[Release] = &[
+    Release::unknown("v0.1.1"),
+    Release::unknown("v0.1.0"),
+    // What was in the catalog's source before v0.1.1.
+    Release::native("head", W2, &ListSetters),
+];
 
 #[derive(Debug)]
 pub(crate) struct ListSetters;
@@ -115,7 +123,7 @@ impl Found {
 }
 
 impl Visitor for Found {
-    fn list(&mut self, key: &mut Node, value: &mut Node, _: &str) -> Result<(), String> {
+    fn list(&mut self, key: &mut Node, value: &mut Node, _: &str) -> Result<(), Stop> {
         if let Some(pattern) = pattern::of_comment(list_comment(key, value)) {
             let text = |item: &Node| item.value().unwrap_or("").to_owned();
             let mut values: Vec<String> = value.items().iter().map(text).collect();
@@ -126,7 +134,7 @@ impl Visitor for Found {
         Ok(())
     }
 
-    fn scalar(&mut self, node: &mut Node, _: &str) -> Result<(), String> {
+    fn scalar(&mut self, node: &mut Node, _: &str) -> Result<(), Stop> {
         if let Some(pattern) = pattern::of_comment(&node.comments().line) {
             for (name, value) in pattern::values(pattern, node.value().unwrap_or("")) {
                 self.scalars.entry(name.to_owned()).or_insert((value, 0)).1 += 1;

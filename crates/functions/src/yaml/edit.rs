@@ -3,6 +3,7 @@
 //! there.
 
 use super::node::{Content, Node, ScalarStyle, Tag};
+use crate::meter;
 
 impl Node {
     /// The text of a scalar, whatever it means.
@@ -137,6 +138,7 @@ impl Node {
                 ScalarStyle::Plain
             }
         };
+        meter::charge(text.len());
         let value = text.into();
         self.content = Content::Scalar { value, style };
         self.tag = Tag::Str;
@@ -146,6 +148,7 @@ impl Node {
     /// Changes the text of a scalar, and nothing else about it.
     pub fn set_value(&mut self, text: &str) {
         if let Content::Scalar { value, .. } = &mut self.content {
+            meter::charge(text.len());
             *value = text.into();
         }
     }

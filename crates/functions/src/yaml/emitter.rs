@@ -15,8 +15,11 @@ mod style;
 
 use super::node::{Content, Node, Tag};
 use super::parser::Document;
+use crate::meter;
 
 const INDENT: isize = 2;
+/// What is written around a node, on average.
+const INDENTED: usize = 16;
 /// From this length on a key is written in the explicit form.
 const LONGEST_KEY: usize = 128;
 
@@ -128,6 +131,10 @@ impl Emitter {
 
     /// Writes a scalar, or what is before a collection.
     fn place(&mut self, node: &Node, parent: Parent, role: Role) {
+        // The text's buffer doubles as it grows.
+        if !meter::charge(INDENTED + 2 * node.value().map_or(0, str::len)) {
+            return;
+        }
         match &node.content {
             Content::Alias(name) => {
                 self.indicator("*", true, false, false);
@@ -175,6 +182,9 @@ impl Emitter {
 
     /// Writes what is inside of a collection.
     fn body(&mut self, node: &Node, parent: Parent, role: Role) {
+        if !meter::charge(0) {
+            return;
+        }
         match &node.content {
             Content::Mapping { fields, flow } => {
                 if *flow || fields.is_empty() || self.flow_level > 0 {

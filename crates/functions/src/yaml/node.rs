@@ -4,6 +4,7 @@
 use smol_str::SmolStr;
 
 use super::resolve::resolve;
+use crate::meter;
 
 /// How a scalar is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,7 +107,7 @@ struct Properties {
 
 /// A node of a document. A list has very many of them, so what is rare is kept
 /// elsewhere: a node is 64 bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Node {
     pub content: Content,
     pub tag: Tag,
@@ -120,9 +121,40 @@ pub struct Node {
     pub span: (u32, u32),
 }
 
+impl Clone for Node {
+    /// A copy, which is charged. Once the run is over copies are empty: nobody
+    /// will look at them.
+    fn clone(&self) -> Self {
+        let comments = self.comments.as_ref();
+        let words = comments.map_or(0, |it| it.head.len() + it.line.len() + it.foot.len());
+        if !meter::charge(meter::NODE + words) {
+            return Self::new(Content::Alias(String::new()), Tag::None);
+        }
+        Self {
+            content: self.content.clone(),
+            tag: self.tag,
+            tagged: self.tagged,
+            properties: self.properties.clone(),
+            comments: self.comments.clone(),
+            line: self.line,
+            span: self.span,
+        }
+    }
+}
+
+/// What text costs a node: short words are in the node itself.
+fn cost(text: &str) -> usize {
+    if text.len() > 22 { text.len() } else { 0 }
+}
+
 impl Node {
     #[inline]
     pub(super) fn new(content: Content, tag: Tag) -> Self {
+        let text = match &content {
+            Content::Scalar { value, .. } => cost(value),
+            _ => 0,
+        };
+        meter::charge(meter::NODE + text);
         Self {
             content,
             tag,

@@ -9,6 +9,7 @@ use super::node::{Comments, Content, Node, ScalarStyle, Tag};
 use super::resolve::resolve;
 use super::scanner::{Result, Scanner};
 use super::token::{Kind, Mark, ParseError, Token};
+use crate::meter;
 
 /// One document of a text.
 #[derive(Debug, Clone)]
@@ -68,6 +69,7 @@ struct Parser<'a> {
     pending: Option<Box<Comments>>,
     /// The head of a collection that is itself an entry of a sequence.
     stem: String,
+    /// Of all documents: yaml.v3 does not forget them at the end of one.
     anchors: HashSet<String>,
 }
 
@@ -171,7 +173,6 @@ impl Parser<'_> {
         } else {
             end.foot
         };
-        self.anchors.clear();
         Ok(Some(Document { root, head, foot }))
     }
 
@@ -208,6 +209,9 @@ impl Parser<'_> {
     /// A node. `block` collections are read where they may stand, and sequences
     /// that are not indented as values of a mapping.
     fn node(&mut self, block: bool, indentless: bool) -> Result<Node> {
+        if !meter::charge(0) {
+            return Err(self.error("the run is over"));
+        }
         self.peek()?;
         let start = self.place()?;
         let (anchor, tag) = self.properties()?;

@@ -8,16 +8,22 @@ use std::{
     process::ExitCode,
 };
 
-use functions::{Clock, Ended, catalog};
+use functions::{Clock, Ended, catalog, reference};
 
-use crate::{USAGE, exec::bundled};
+use crate::{
+    USAGE,
+    exec::{bundled, program::Program},
+};
 
 const HELP: &str = "\
 Usage:
-  function-runner fn NAME   run a bundled function: a ResourceList on standard input,
-                            the result on standard output
-  function-runner fn list   show names, versions and images
-  function-runner fn config show the same as a file for --config, to begin one with
+  function-runner fn NAME           run the newest release of a bundled function: a
+                                    ResourceList on standard input, the result on
+                                    standard output
+  function-runner fn NAME@VERSION   run that release
+  function-runner fn list           show names and releases
+  function-runner fn config         show releases and their images as a file for --config,
+                                    to begin one with
 ";
 
 /// Runs the command with the words after its name.
@@ -45,16 +51,27 @@ pub(crate) fn function(words: Vec<OsString>) -> ExitCode {
     })
 }
 
+/// Names, and the releases of each: as many to a line as fit a terminal.
 fn list() -> io::Result<ExitCode> {
+    const WIDTH: usize = 80;
+    const NAME: usize = 30;
     let mut out = io::stdout().lock();
-    for (name, versions) in bundled::all() {
-        let images = catalog::images(name, versions);
-        writeln!(
-            out,
-            "{name:<30} {:<14} {}",
-            versions.join(" "),
-            images.join(" ")
-        )?;
+    for function in catalog::FUNCTIONS {
+        let releases = bundled::all().filter(|chosen| chosen.function.name == function.name);
+        let mut line = format!("{:<NAME$}", function.name);
+        let mut any = false;
+        for chosen in releases {
+            let version = chosen.release.version;
+            if line.len() + 1 + version.len() > WIDTH {
+                writeln!(out, "{line}")?;
+                line = " ".repeat(NAME);
+            }
+            line = format!("{line} {version}");
+            any = true;
+        }
+        if any {
+            writeln!(out, "{line}")?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -62,9 +79,9 @@ fn list() -> io::Result<ExitCode> {
 fn config() -> io::Result<ExitCode> {
     let mut out = io::stdout().lock();
     writeln!(out, "functions:")?;
-    for (name, versions) in bundled::all() {
-        writeln!(out, "- function: {name}\n  images:")?;
-        for image in catalog::images(name, versions) {
+    for chosen in bundled::all().filter(|chosen| chosen.release.is_released()) {
+        writeln!(out, "- function: {chosen}\n  images:")?;
+        for image in reference::images(chosen) {
             writeln!(out, "  - {image}")?;
         }
     }
@@ -72,18 +89,21 @@ fn config() -> io::Result<ExitCode> {
 }
 
 fn run(name: &str) -> io::Result<ExitCode> {
-    if let (bundled::STARLARK, Some(program)) = (name, bundled::starlark()) {
-        return Err(std::process::Command::new(program.program()).exec());
-    }
-    let Some(function) = catalog::find(name) else {
+    let Some(chosen) = catalog::find(name).filter(|chosen| bundled::all().any(|it| it == *chosen))
+    else {
         eprintln!(
-            "function-runner fn: no bundled function {name:?}; `function-runner fn list` shows them"
+            "function-runner fn: no bundled function {name:?}; `function-runner fn list` shows \
+             names and releases"
         );
         return Ok(ExitCode::from(USAGE));
     };
+    if let Some(Program::File(program)) = bundled::program(chosen) {
+        let mut command = std::process::Command::new(program.program());
+        return Err(command.arg(chosen.release.version).exec());
+    }
     let mut input = Vec::new();
     io::stdin().lock().read_to_end(&mut input)?;
-    let ended = function.run(&input, &Clock::default());
+    let ended = chosen.run(&input, &Clock::default());
     let Ended {
         exit,
         stdout,

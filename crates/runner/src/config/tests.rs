@@ -89,6 +89,8 @@ fn every_flag_reaches_its_place_in_every_spelling() {
         ("cluster-domain", "example.org"),
         ("image-metadata-ttl", "0"),
         ("insecure-registries", "a:5000,b"),
+        ("bundled-prefixes", "a.example/fn,b/"),
+        ("bundled-latest", "never"),
         ("registry-auth-secret-path", "/a"),
         ("registry-auth-secret-name", "pull"),
         ("tls-secret-path", "/t"),
@@ -118,6 +120,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
              drain_timeout: 0ns, default_image_prefix: \"example.com/\", \
              log: LogConfig { level: 5, json: true }, \
              exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, bundled: false, \
+             bundled_prefixes: [\"a.example/fn/\", \"b/\"], bundled_latest: false, \
              started_ahead: 6, started_ahead_idle: 7s }, \
              pod: PodConfig { namespace: \"ns\", cache_config: \"/p\", warm_up: false, \
              ttl: 5400s, scan_interval: 120s, template: Some(\"template\"), \

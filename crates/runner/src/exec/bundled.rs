@@ -6,37 +6,47 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, LazyLock},
+    pin::pin,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
-use functions::{Clock, Ended, Late, catalog};
+use functions::{
+    Clock, Ended, Late,
+    catalog::{self, Bundled, Chosen},
+};
 use krm::{Failure, FunctionError, Output};
 use process::{Command, Completed, Environment, Exit, Limits};
 use service::EvaluateError;
-use tokio::{sync::Semaphore, time::timeout_at};
-
-use super::{
-    file::Entry,
-    program::{Native, Program},
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout_at},
 };
+
+use super::program::Program;
 
 /// The program beside the runner that runs scripts.
 const STARLARK_PROGRAM: &str = "starlark-function";
-pub(crate) const STARLARK: &str = "starlark";
-pub(crate) const STARLARK_VERSIONS: &[&str] = &["v0.5", "v0.5.5"];
+/// How long a call may keep its place among the threads: one that computes for
+/// longer goes on, but does not keep shorter ones waiting.
+const PLACE_KEPT: Duration = Duration::from_millis(250);
 
-/// What `name` stands for, if it is bundled.
+/// What `name` stands for: `NAME`, or `NAME@VERSION`.
 pub(super) fn find(name: &str) -> Option<Program> {
-    if name == STARLARK {
-        return starlark().map(Program::File);
-    }
-    let function = catalog::find(name)?;
-    Some(Program::Native(Native(function)))
+    program(catalog::find(name)?)
 }
 
-/// The program that runs scripts, if it is installed.
-pub(crate) fn starlark() -> Option<Command> {
+/// What a release runs as, if it can be run here.
+pub(crate) fn program(chosen: Chosen) -> Option<Program> {
+    if chosen.release.is_program() {
+        return starlark(chosen.release.version).map(Program::File);
+    }
+    Some(Program::Native(chosen))
+}
+
+/// The program that runs scripts as this release does, if it is installed.
+pub(crate) fn starlark(version: &str) -> Option<Command> {
     // Looked up once: the runner does not move.
     static PATH: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
         let own = std::env::current_exe().ok()?;
@@ -44,25 +54,13 @@ pub(crate) fn starlark() -> Option<Command> {
         path.is_file().then_some(path)
     });
     let path = PATH.as_ref()?;
-    Some(Command::new(path, Environment::Minimal))
+    Some(Command::new(path, Environment::Minimal).args([version]))
 }
 
-/// Names, versions and images of everything that is bundled.
-pub(crate) fn all() -> Vec<(&'static str, &'static [&'static str])> {
-    let native = catalog::FUNCTIONS
-        .iter()
-        .map(|function| (function.name, function.versions));
-    let scripts = starlark().map(|_| (STARLARK, STARLARK_VERSIONS));
-    native.chain(scripts).collect()
-}
-
-/// The configuration that counts where the operator gives none.
-pub(super) fn entries() -> Vec<Entry> {
-    let entry = |(name, versions): (&str, &[&str])| Entry {
-        function: name.to_owned(),
-        images: catalog::images(name, versions),
-    };
-    all().into_iter().map(entry).collect()
+/// Every release that can be run here.
+pub(crate) fn all() -> impl Iterator<Item = Chosen> {
+    let releases = catalog::FUNCTIONS.iter().flat_map(Bundled::reproduced);
+    releases.filter(|chosen| program(*chosen).is_some())
 }
 
 /// Threads for functions of this process.
@@ -78,7 +76,7 @@ impl Threads {
     /// Runs a function on a list.
     pub(super) async fn run(
         &self,
-        native: Native,
+        native: Chosen,
         image: &str,
         resource_list: Bytes,
         limits: Limits,
@@ -95,12 +93,21 @@ impl Threads {
         let clock = Clock::until(limits.deadline.into_std());
         // A caller that gives up, or whose time is up, stops the function.
         let guard = Cancel(clock.clone());
-        let task = tokio::task::spawn_blocking(move || {
-            let ended = native.0.run(&resource_list, &clock);
-            drop(permit);
+        let place = Place(Arc::new(Mutex::new(Some(permit))));
+        let kept = place.clone();
+        let mut task = pin!(tokio::task::spawn_blocking(move || {
+            let ended = native.run(&resource_list, &clock);
+            kept.give_up();
             ended
-        });
-        let ended = timeout_at(limits.deadline, task).await;
+        }));
+        let early = limits.deadline.min(Instant::now() + PLACE_KEPT);
+        let ended = match timeout_at(early, &mut task).await {
+            Ok(ended) => Ok(ended),
+            Err(_) => {
+                place.give_up();
+                timeout_at(limits.deadline, task).await
+            }
+        };
         drop(guard);
         let Ended {
             exit,
@@ -123,7 +130,21 @@ impl Threads {
             stdout: stdout.into(),
             log: stderr.into(),
         };
-        Ok(krm::judge_completed(image, completed)?)
+        let mut output = krm::judge_completed(image, completed)?;
+        output.answered_by = Some(native.to_string());
+        Ok(output)
+    }
+}
+
+/// A place among the threads, which is given up once: by the function when it ends,
+/// or before, by whoever waits for it.
+#[derive(Clone)]
+struct Place(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+
+impl Place {
+    fn give_up(&self) {
+        let permit = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(permit);
     }
 }
 

@@ -1,22 +1,13 @@
 //! What a function is made of: an executable, or code of the runner itself.
 
-use functions::catalog::Bundled;
+use functions::catalog::Chosen;
 use process::Command;
 
 #[derive(Debug)]
-pub(super) enum Program {
+pub(crate) enum Program {
     File(Command),
-    Native(Native),
-}
-
-/// A function that runs in this process.
-#[derive(Clone, Copy)]
-pub(super) struct Native(pub(super) &'static Bundled);
-
-impl std::fmt::Debug for Native {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.name)
-    }
+    /// A function that runs in this process.
+    Native(Chosen),
 }
 
 impl Program {
@@ -24,7 +15,7 @@ impl Program {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File(a), Self::File(b)) => a.program() == b.program(),
-            (Self::Native(a), Self::Native(b)) => a.0.name == b.0.name,
+            (Self::Native(a), Self::Native(b)) => a == b,
             _ => false,
         }
     }
@@ -33,7 +24,7 @@ impl Program {
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(command) => command.program().display().to_string(),
-            Self::Native(native) => format!("bundled {}", native.0.name),
+            Self::Native(native) => format!("bundled {native}"),
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 
 use super::{bundled, file, program::Program};
 use crate::images;
+use functions::reference::{self, Rules};
 
 /// A function that can be run.
 #[derive(Debug)]
@@ -23,15 +24,34 @@ pub(super) struct Function {
     pub(super) places: Semaphore,
 }
 
-/// Functions by full image reference.
+impl Function {
+    fn new(name: &str, program: Program, max_queued: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            program,
+            places: Semaphore::new(max_queued),
+        }
+    }
+}
+
+/// Functions by full image reference, as the operator's file names them; what it
+/// does not name is looked for among the bundled releases.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     by_image: HashMap<String, Arc<Function>>,
+    /// By `NAME@VERSION`.
+    released: HashMap<String, Arc<Function>>,
+    rules: Option<Rules>,
 }
 
 impl Table {
     pub(super) fn find(&self, image: &str) -> Option<&Arc<Function>> {
-        self.by_image.get(image)
+        self.by_image.get(image).or_else(|| {
+            // A moving tag whose digest the registry tells would be resolved here,
+            // too: by that digest.
+            let chosen = reference::resolve(image, self.rules.as_ref()?).ok()?;
+            self.released.get(&chosen.to_string())
+        })
     }
 
     pub(super) fn images(&self) -> BTreeSet<&str> {
@@ -68,15 +88,31 @@ impl fmt::Display for Complaint {
 pub(super) fn build(
     entries: &[file::Entry],
     functions: &Path,
-    with_bundled: bool,
+    rules: Option<&Rules>,
     default_image_prefix: &str,
     max_queued: usize,
     before: &Table,
 ) -> (Table, Vec<Complaint>) {
-    let mut table = Table::default();
+    let mut table = Table {
+        rules: rules.cloned(),
+        ..Table::default()
+    };
+    if rules.is_some() {
+        for chosen in bundled::all() {
+            let name = chosen.to_string();
+            let known = before.released.get(&name).map(Arc::clone);
+            let function = known.or_else(|| {
+                let program = bundled::program(chosen)?;
+                Some(Arc::new(Function::new(&name, program, max_queued)))
+            });
+            table
+                .released
+                .extend(function.map(|function| (name, function)));
+        }
+    }
     let mut complaints = Vec::new();
     for entry in entries {
-        let program = match program(functions, with_bundled, &entry.function) {
+        let program = match program(functions, rules.is_some(), &entry.function) {
             Ok(program) => program,
             Err(reason) => {
                 complaints.push(Complaint::Disabled {
@@ -91,11 +127,7 @@ pub(super) fn build(
             .find(|function| function.name == entry.function && function.program.is_same(&program))
         {
             Some(function) => Arc::clone(function),
-            None => Arc::new(Function {
-                name: entry.function.clone(),
-                program,
-                places: Semaphore::new(max_queued),
-            }),
+            None => Arc::new(Function::new(&entry.function, program, max_queued)),
         };
         for image in &entry.images {
             let image = images::resolve(default_image_prefix, image);
@@ -158,8 +190,15 @@ mod tests {
 
     fn built(entries: &[file::Entry], before: &Table) -> (Table, Vec<String>) {
         // A directory with executables that every machine has.
-        let (table, complaints) =
-            build(entries, Path::new("/bin"), true, "example.com/", 5, before);
+        let rules = Rules::default();
+        let (table, complaints) = build(
+            entries,
+            Path::new("/bin"),
+            Some(&rules),
+            "example.com/",
+            5,
+            before,
+        );
         (table, complaints.iter().map(ToString::to_string).collect())
     }
 
@@ -192,6 +231,28 @@ mod tests {
             complaints,
             ["image \"a/b\" is listed again for function \"cat\"; its first entry counts"]
         );
+    }
+
+    #[test]
+    fn bundled_releases_answer_what_the_file_does_not_name() {
+        let taken = "gcr.io/kpt-fn/apply-setters:v0.2.0";
+        let entries = [
+            entry("sh", &[taken]),
+            entry("apply-setters@v0.2.1", &["a/setters:v1"]),
+        ];
+        let (table, complaints) = built(&entries, &Table::default());
+        assert_eq!(complaints, [""; 0]);
+        for (image, program) in [
+            (taken, "/bin/sh"),
+            ("a/setters:v1", "bundled apply-setters@v0.2.1"),
+            (
+                "gcr.io/kpt-fn/apply-setters:v0.2.2",
+                "bundled apply-setters@v0.2.2",
+            ),
+        ] {
+            assert_eq!(table.find(image).unwrap().program.name(), program);
+        }
+        assert!(table.find("gcr.io/kpt-fn/apply-setters:v9.9.9").is_none());
     }
 
     #[test]

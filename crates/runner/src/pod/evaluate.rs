@@ -147,6 +147,7 @@ impl PodEvaluator {
                     resource_list: response.resource_list,
                     log: response.log,
                     errors: Vec::new(),
+                    answered_by: None,
                 })
             }
             Ok(Err(status)) if was_never_sent(&status) => return Called::NeverSent(status),

@@ -22,6 +22,7 @@ impl Evaluator for Slow {
             resource_list: evaluation.resource_list,
             log: Default::default(),
             errors: Vec::new(),
+            answered_by: None,
         })
     }
 }
