@@ -9,6 +9,7 @@ use crate::{
     function::{Clock, Function, Stop},
     go,
     list::{ResourceList, W4},
+    meter::charge,
     release::Release,
     results::Report,
     runner_config::FAILURE,
@@ -79,6 +80,7 @@ fn check_config(config: Option<&Node>) -> Result<&Node, String> {
 fn apply_all(config: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Stop> {
     let replacements = config.get("replacements").map_or(&[][..], Node::items);
     for replacement in replacements {
+        clock.check()?;
         let targets = replacement
             .get("targets")
             .filter(|targets| !targets.is_null());
@@ -103,8 +105,7 @@ fn apply_all(config: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Sto
             (None, None) => continue,
         };
         for target in targets.items() {
-            clock.check()?;
-            apply(target, &value, items)?;
+            apply(target, &value, items, clock)?;
         }
     }
     Ok(())
@@ -172,9 +173,9 @@ fn source_value(source: &Node, items: &[Node]) -> Result<Node, String> {
     Ok(value)
 }
 
-fn apply(target: &Node, value: &Node, items: &mut [Node]) -> Result<(), String> {
+fn apply(target: &Node, value: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Stop> {
     let Some(select) = target.get("select").filter(|select| !select.is_null()) else {
-        return Err("target must specify resources to select".into());
+        return Err("target must specify resources to select".to_owned().into());
     };
     let rejects = target.get("reject").map_or(&[][..], Node::items);
     let fields: Vec<&str> = match target.get("fieldPaths").map_or(&[][..], Node::items) {
@@ -189,6 +190,7 @@ fn apply(target: &Node, value: &Node, items: &mut [Node]) -> Result<(), String> 
         .filter(|id| !id.is_empty())
         .collect();
     for item in items {
+        clock.check()?;
         let mut fits = fits_labels(item, select)?;
         for reject in rejects {
             let has_selector = ["annotationSelector", "labelSelector"]
@@ -236,6 +238,7 @@ fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result
 }
 
 fn set(node: &mut Node, value: &Node, options: &Options) -> Result<(), String> {
+    charge(value.value().map_or(0, str::len) + node.value().map_or(0, str::len));
     let mut text = value.value().unwrap_or("").to_owned();
     if !options.delimiter.is_empty() {
         let Some(old) = node.value() else {

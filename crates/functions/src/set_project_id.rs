@@ -33,8 +33,12 @@ impl Function for SetProjectId {
             .as_ref()
             .map_or("", |config| config.text_at(&["data", SETTER]))
             .to_owned();
-        set_setters(&mut list.items, &project)
-            .map_err(|error| format!("failed to set project-id setter: {error}"))?;
+        match set_setters(&mut list.items, &project, clock) {
+            Err(Stop::Failed(error)) => {
+                return Err(format!("failed to set project-id setter: {error}").into());
+            }
+            set => set?,
+        }
         for item in &mut list.items {
             clock.check()?;
             let annotated = item.at(&["metadata", "annotations", ANNOTATION]).is_some();
@@ -63,17 +67,19 @@ fn is_config_connector(api_version: &str) -> bool {
     word(name) && word(version) && name != "core"
 }
 
-fn set_setters(items: &mut [Node], project: &str) -> Result<(), String> {
+fn set_setters(items: &mut [Node], project: &str, clock: &Clock) -> Result<(), Stop> {
     let is_kptfile = |item: &&Node| item.kind() == "Kptfile";
     for kptfile in items.iter().filter(is_kptfile) {
+        clock.check()?;
         kptfile::check(kptfile, LINES_OF_LIBRARY)
             .map_err(|error| format!("failed to find Kptfile: failed to read Kptfile: {error}"))?;
     }
     let kptfiles: Vec<Node> = items.iter().filter(is_kptfile).cloned().collect();
     if kptfiles.is_empty() {
-        return Err("failed to find Kptfile: unable to find Kptfile, please include --include-meta-resources flag if a Kptfile is present".into());
+        return Err("failed to find Kptfile: unable to find Kptfile, please include --include-meta-resources flag if a Kptfile is present".to_owned().into());
     }
     for kptfile in kptfiles {
+        clock.check()?;
         set_setter(items, kptfile, project)
             .map_err(|error| format!("error updating Kptfile: {error}"))?;
     }

@@ -167,7 +167,11 @@ pub(super) fn presentation<'a>(
         if is_text && !plain {
             tag = None;
         } else {
-            let looks = resolve(value);
+            // yaml.v3 forgets about merges when it writes: theirs get their tag.
+            let looks = match resolve(value) {
+                Tag::Merge => Tag::Str,
+                looks => looks,
+            };
             if looks == node.tag {
                 tag = None;
             } else if is_text {

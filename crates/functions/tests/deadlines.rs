@@ -1,0 +1,49 @@
+//! A run that is late ends wherever it is: while parsing, inside of one item, in
+//! loops that make nothing, while writing.
+
+use std::time::{Duration, Instant};
+
+use functions::{Clock, Late, catalog};
+
+fn list(config: &str, items: &str) -> String {
+    format!(
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n{items}\
+         functionConfig:\n{config}"
+    )
+}
+
+#[test]
+fn a_late_run_ends_wherever_it_is() {
+    let many = "- {apiVersion: v1, kind: A, metadata: {name: a}}\n".repeat(100_000);
+    let one = format!(
+        "- apiVersion: v1\n  kind: Kptfile\n  metadata: {{name: a}}\n  v:\n{}",
+        "  - {a: b, c: [d, e, f]}\n".repeat(100_000)
+    );
+    let config = "  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c}\n  \
+                  data: {namespace: x, prepend: p, by-value: b, project-id: y, name: b, newTag: z}\n";
+    let without_targets = format!(
+        "  apiVersion: fn.kpt.dev/v1alpha1\n  kind: ApplyReplacements\n  metadata: {{name: c}}\n  \
+         replacements:\n{}",
+        "  - {source: {kind: A, fieldPath: metadata.name}, targets: []}\n".repeat(20_000)
+    );
+    let one_object = "- {apiVersion: v1, kind: A, metadata: {name: a}}\n";
+    for input in [
+        list(config, &many),
+        list(config, &one),
+        list(&without_targets, one_object),
+        format!("{}x", "[".repeat(100)) + &"x, ".repeat(1_000_000),
+    ] {
+        for function in catalog::native() {
+            for after in [0, 20, 100] {
+                let deadline = Instant::now() + Duration::from_millis(after);
+                let ended = function.run(input.as_bytes(), &Clock::until(deadline));
+                let late = Instant::now().saturating_duration_since(deadline);
+                let most = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 100 });
+                assert!(late < most, "{function} ended {late:?} late");
+                if after == 0 {
+                    assert_eq!(ended, Err(Late), "{function}");
+                }
+            }
+        }
+    }
+}
