@@ -98,6 +98,18 @@ pub(crate) fn float(number: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
+/// A number as `encoding/json` writes it: without an exponent, unless it is very
+/// large or very small.
+pub(crate) fn json_float(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        let text = float(number);
+        // e-09 is written e-9.
+        return text.replace("e-0", "e-");
+    }
+    format!("{number}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,6 +35,8 @@ mod set_namespace;
 mod set_project_id;
 mod setters;
 mod starlark;
+#[allow(dead_code, reason = "its users come with their functions")]
+mod typed;
 mod upsert_resource;
 pub mod yaml;
 

@@ -15,10 +15,10 @@ fn list(config: &str, items: &str) -> String {
 /// Runs the function, which must be stopped because of what it makes.
 fn is_stopped(function: &str, input: &str) {
     let started = Instant::now();
-    let ended = catalog::find(function)
-        .unwrap()
+    let function = catalog::find(function).expect("a bundled function");
+    let ended = function
         .run(input.as_bytes(), &Clock::default())
-        .unwrap();
+        .expect("no deadline");
     let took = started.elapsed();
     assert_eq!(ended.exit, 1, "{function}");
     assert!(ended.stdout.is_empty(), "{function}");
@@ -31,10 +31,12 @@ fn is_stopped(function: &str, input: &str) {
 
 /// The most memory that this process has had, in MB.
 fn most_memory() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1));
-    kib.and_then(|kib| kib.parse::<usize>().ok()).unwrap() / 1024
+    kib.and_then(|kib| kib.parse::<usize>().ok())
+        .expect("a size")
+        / 1024
 }
 
 fn setters_that_name_setters() -> String {
@@ -86,7 +88,7 @@ fn what_a_run_makes_of_its_list_is_bounded() {
         ("set-annotations", a_large_label_on_many_items()),
     ] {
         is_stopped(function, &input);
-        let most = 64 + (20 * input.len() >> 20);
+        let most = 64 + ((20 * input.len()) >> 20);
         // The test itself, and the input.
         let own = 30 + 3 * (input.len() >> 20);
         let used = most_memory();

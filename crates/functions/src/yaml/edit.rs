@@ -20,6 +20,12 @@ impl Node {
             .filter(|_| matches!(self.tag, Tag::Str | Tag::None))
     }
 
+    /// Whether this is a scalar without quotes.
+    pub fn is_plain(&self) -> bool {
+        let plain = ScalarStyle::Plain;
+        matches!(self.content, Content::Scalar { style, .. } if style == plain)
+    }
+
     pub fn is_null(&self) -> bool {
         self.tag == Tag::Null
     }
