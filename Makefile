@@ -64,8 +64,8 @@ interop: ## Test against Porch's own client and the real grpc-health-probe (need
 GOLDEN ?= crates/functions/tests/cases
 
 .PHONY: conformance
-conformance: build-starlark ## Compare the bundled functions with the real ones' output (GOLDEN=DIR)
-	STARLARK_FUNCTION=target/release/starlark-function cargo run --quiet --release --locked --package functions --example conformance -- $(GOLDEN)
+conformance: build-starlark ## Compare the bundled functions with the real ones' output (GOLDEN=DIR, CONFORMANCE="--only NAME --show 9 --bytes 99.5")
+	STARLARK_FUNCTION=target/release/starlark-function cargo run --quiet --release --locked --package functions --example conformance -- $(GOLDEN) $(CONFORMANCE)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)
