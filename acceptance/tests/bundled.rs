@@ -43,6 +43,18 @@ async fn a_config_may_name_a_bundled_function() {
 }
 
 #[tokio::test]
+async fn what_a_config_does_not_name_is_answered_by_a_bundled_release() {
+    let server = Server::runner(&[]);
+    let channel = server.connect().await;
+    let mut call = call("moved", LIST);
+    call.image = "gcr.io/kpt-fn/set-namespace:v0.4.5".to_owned();
+    let answer = evaluate(channel, call).await.unwrap();
+    let list = String::from_utf8(answer.resource_list.to_vec()).unwrap();
+    assert!(list.contains("namespace: prod"), "{list}");
+    server.wait_for_log("set-namespace@v0.4.5");
+}
+
+#[tokio::test]
 async fn the_flag_turns_them_off() {
     let server = Server::runner(&["--bundled-functions=false"]);
     let channel = server.connect().await;
@@ -81,8 +93,10 @@ fn a_function_runs_by_hand() {
         .output()
         .unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
-    assert!(
-        listed.contains("ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.5"),
-        "{listed}"
-    );
+    let line = listed
+        .lines()
+        .find(|line| line.starts_with("set-namespace"));
+    let has_release = line.is_some_and(|line| line.contains(" v0.4.5"));
+    assert!(has_release, "{listed}");
+    assert!(listed.lines().all(|line| line.len() <= 80), "{listed}");
 }
