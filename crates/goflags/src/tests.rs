@@ -198,3 +198,22 @@ proptest! {
         prop_assert_eq!(boolean(&text).is_ok(), known.contains(&text.as_str()));
     }
 }
+
+#[test]
+fn quantities_are_kubernetes() {
+    for (text, expected) in [
+        ("0", 0),
+        ("1024", 1024),
+        ("512Mi", 512 << 20),
+        ("1.5Gi", 3 << 29),
+        (".5k", 500),
+        ("2G", 2_000_000_000),
+    ] {
+        assert_eq!(value::quantity(text), Ok(expected), "{text}");
+    }
+    for text in [
+        "", "Mi", ".", "1.2.3", "-1", "+1", "1 Mi", "1mi", "1K", "16384Pi", "20E",
+    ] {
+        assert!(value::quantity(text).is_err(), "{text}");
+    }
+}

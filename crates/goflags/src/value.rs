@@ -29,6 +29,38 @@ pub fn message_size(text: &str) -> Result<usize, &'static str> {
     }
 }
 
+const QUANTITY: &str = "a number of bytes, or a Kubernetes quantity such as 512Mi, 2Gi or 1.5G";
+
+/// A number of bytes as Kubernetes writes it. Fractions of a byte are cut.
+pub fn quantity(text: &str) -> Result<u64, &'static str> {
+    let end = text
+        .find(|c: char| c != '.' && !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let unit = unit_bytes(suffix).ok_or(QUANTITY)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !is_number(fraction) {
+        return Err(QUANTITY);
+    }
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let whole: u64 = whole.parse().map_err(|_| QUANTITY)?;
+    whole
+        .checked_mul(unit)
+        .and_then(|bytes| bytes.checked_add(fraction_of(fraction, unit)))
+        .ok_or(QUANTITY)
+}
+
+fn unit_bytes(suffix: &str) -> Option<u64> {
+    const BINARY: &[&str] = &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    const DECIMAL: &[&str] = &["", "k", "M", "G", "T", "P", "E"];
+    let power = |suffixes: &[&str], base: u64| {
+        let exponent = suffixes.iter().position(|s| *s == suffix)?;
+        base.checked_pow(u32::try_from(exponent).ok()?)
+    };
+    power(BINARY, 1024).or_else(|| power(DECIMAL, 1000))
+}
+
 const DURATION: &str = "a duration such as 30m, 1h30m, 1.5h or 90s, not negative";
 
 /// A Go duration. Go's may be negative; none of ours means anything then.

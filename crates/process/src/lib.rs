@@ -20,6 +20,7 @@ mod ahead;
 mod capture;
 mod children;
 mod command;
+pub mod memory;
 mod run;
 mod strays;
 mod sys;

@@ -93,6 +93,13 @@ pub(crate) static FLAGS: &[Group] = &[
                  RESOURCE_EXHAUSTED.",
             ),
             value(
+                "memory-budget",
+                "QUANTITY",
+                "0",
+                "Memory that the runner and the functions it starts may use together, in bytes or \
+                 as 512Mi; 0 takes the cgroup's limit, or without one half of the machine's memory.",
+            ),
+            value(
                 "drain-timeout",
                 "DURATION",
                 "25s",

@@ -15,6 +15,8 @@ pub struct Config {
     pub max_message_size: usize,
     pub evaluation_timeout: Duration,
     pub max_queued_per_function: usize,
+    /// `None`: whatever the cgroup or the machine allows.
+    pub memory_budget: Option<u64>,
     pub drain_timeout: Duration,
     pub default_image_prefix: String,
     pub log: LogConfig,
@@ -138,6 +140,8 @@ impl Config {
             max_message_size: flags.get("max-request-body-size", value::message_size)?,
             evaluation_timeout: flags.get("evaluation-timeout", value::positive_duration)?,
             max_queued_per_function: flags.get("max-queued-per-function", at_least_one)?,
+            memory_budget: Some(flags.get("memory-budget", value::quantity)?)
+                .filter(|bytes| *bytes > 0),
             drain_timeout: flags.get("drain-timeout", value::duration)?,
             default_image_prefix: flags.text("default-image-prefix")?,
             log: LogConfig {

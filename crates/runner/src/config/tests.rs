@@ -23,6 +23,7 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!(config.max_message_size, 6 * 1024 * 1024);
     assert_eq!(config.evaluation_timeout, Duration::from_secs(300));
     assert_eq!(config.max_queued_per_function, 1000);
+    assert_eq!(config.memory_budget, None);
     assert_eq!(config.drain_timeout, Duration::from_secs(25));
     assert_eq!(
         config.default_image_prefix,
@@ -70,6 +71,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
         ("max-request-body-size", "7"),
         ("evaluation-timeout", "8s"),
         ("max-queued-per-function", "9"),
+        ("memory-budget", "1Ki"),
         ("drain-timeout", "0"),
         ("default-image-prefix", "example.com/"),
         ("log-level", "5"),
@@ -117,7 +119,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
             text,
             "Config { port: 1, runtimes: Runtimes { exec: false, pod: false }, \
              max_message_size: 7, evaluation_timeout: 8s, max_queued_per_function: 9, \
-             drain_timeout: 0ns, default_image_prefix: \"example.com/\", \
+             memory_budget: Some(1024), drain_timeout: 0ns, default_image_prefix: \"example.com/\", \
              log: LogConfig { level: 5, json: true }, \
              exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, bundled: false, \
              bundled_prefixes: [\"a.example/fn/\", \"b/\"], bundled_latest: false, \
