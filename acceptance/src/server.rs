@@ -204,6 +204,11 @@ impl Server {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("a live server");
     }
 
+    /// Asks the server to stop as somebody at a terminal does.
+    pub fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).expect("a live server");
+    }
+
     /// Waits for the server's end.
     pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;

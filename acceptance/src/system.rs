@@ -6,6 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Resource, getrlimit, setrlimit};
+
 /// The processes below `pid`, with their names.
 pub fn descendants(pid: u32) -> Vec<(u32, String)> {
     let mut children: HashMap<u32, Vec<(u32, String)>> = HashMap::new();
@@ -72,6 +74,13 @@ pub fn connections_to(pid: u32, port: u16) -> usize {
         .filter(|fields| fields.len() > 9 && fields[2].ends_with(&port))
         .filter(|fields| sockets.contains(fields[9]))
         .count()
+}
+
+/// Lets the test itself open as many descriptors as it may.
+pub fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).expect("a limit of one's own");
 }
 
 pub fn resident_kib(pid: u32) -> u64 {

@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_stream::StreamExt as _;
-use tonic::{Code, Status};
+use tonic::{Code, Status, transport::Endpoint};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -234,4 +234,61 @@ async fn a_second_signal_ends_it_at_once() {
         );
         hanging.assert_cut_off().await;
     }
+}
+
+/// One call over a connection of its own.
+async fn call_anew(server: &Server) -> anyhow::Result<()> {
+    let address = format!("http://{}", server.address());
+    let channel = Endpoint::from_shared(address)?.connect().await?;
+    evaluate(channel, call("echo", LIST)).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_sigterm_callers_that_have_not_heard_of_it_are_still_served() {
+    let mut server = Server::runner(&["--lame-duck=2s"]);
+    let mut health = HealthClient::new(server.connect().await);
+    let old_connection = server.connect().await;
+    server.terminate();
+    let begin = Instant::now();
+    server.wait_for_log("whoever still comes is answered");
+    let status = health.check(HealthCheckRequest::default()).await.unwrap();
+    assert_eq!(status.into_inner().status(), ServingStatus::NotServing);
+    let mut calls = 0;
+    while begin.elapsed() < Duration::from_millis(1500) {
+        call_anew(&server)
+            .await
+            .expect("a new connection is served");
+        calls += 1;
+    }
+    assert!(calls > 0);
+    // Its answer comes after the listener is closed, also on an old connection.
+    let mut in_flight = JoinSet::new();
+    for channel in [old_connection, server.connect().await] {
+        in_flight.spawn(evaluate(channel, call("takes-a-second", LIST)));
+    }
+    server.wait_for_log("no new connections");
+    assert!(begin.elapsed() >= Duration::from_secs(2));
+    assert!(call_anew(&server).await.is_err());
+    for answer in in_flight.join_all().await {
+        assert_eq!(answer.unwrap().resource_list, LIST);
+    }
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigint_and_a_second_signal_do_not_wait_for_anybody() {
+    let mut server = Server::runner(&["--lame-duck=20s"]);
+    server.interrupt();
+    let begin = Instant::now();
+    assert_eq!(server.wait().code(), Some(0));
+    assert!(begin.elapsed() < Duration::from_secs(10));
+
+    let mut server = Server::runner(&["--lame-duck=20s"]);
+    server.terminate();
+    server.wait_for_log("whoever still comes is answered");
+    let begin = Instant::now();
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(1));
+    assert!(begin.elapsed() < Duration::from_secs(2));
 }

@@ -238,6 +238,17 @@ impl Drop for Call {
     }
 }
 
+/// Without the thread that reaps no call could ever end: the process ends, and
+/// whoever runs it starts another one.
+struct DeadEnd;
+
+impl Drop for DeadEnd {
+    fn drop(&mut self) {
+        tracing::error!("the thread that reaps children has ended; please report it");
+        std::process::exit(1);
+    }
+}
+
 impl Children {
     fn begin() -> &'static Self {
         if let Err(error) = set_child_subreaper(Some(getpid())) {
@@ -250,7 +261,11 @@ impl Children {
             began_alone: strays::adopted().is_empty(),
         }));
         let reaper = thread::Builder::new().name("reaper".into());
-        if let Err(error) = reaper.spawn(|| children.reap_forever()) {
+        let reap = || {
+            let _dead_end = DeadEnd;
+            children.reap_forever();
+        };
+        if let Err(error) = reaper.spawn(reap) {
             // Without it no call could ever end: better not to begin.
             panic!("cannot start the thread that reaps children: {error}");
         }

@@ -3,17 +3,23 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use service::{Evaluator, Handler, Server, Shutdown};
+use service::{Evaluator, Handler, Server, Shutdown, Tasks};
 use tokio::time::timeout;
 use tonic::service::Routes;
 
-use crate::{chain::Chain, config::Config, exec::ExecRuntime, logging, pod::runtime::PodRuntime};
+use crate::{
+    chain::Chain, config::Config, exec::ExecRuntime, logging, pod::runtime::PodRuntime, stop,
+};
 
 /// The same check serves as liveness probe, which waits no longer.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 
 /// Porch keeps one connection: after this time it may find another replica.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
+
+/// The part of the memory that requests in flight may hold, as a divisor: answers
+/// need as much again, and functions the rest.
+const REQUESTS: u64 = 4;
 
 /// Serves until told to stop.
 pub(crate) fn run(config: Config) -> anyhow::Result<()> {
@@ -25,25 +31,31 @@ pub(crate) fn run(config: Config) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(serve(config))
+    let ended = runtime.block_on(serve(config));
+    // A file or a name that is still being looked up must not delay the end.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     let shutdown = Shutdown::listen().context("cannot listen for signals")?;
+    let mut tasks = Tasks::default();
     let mut runtimes: Vec<Box<dyn Evaluator>> = Vec::new();
     if config.runtimes.exec {
-        runtimes.push(Box::new(ExecRuntime::start(&config)?));
+        runtimes.push(Box::new(ExecRuntime::start(&config, &mut tasks)?));
     }
     let mut pods = None;
     if config.runtimes.pod {
-        let (runtime, evaluator) = PodRuntime::start(&config).await?;
+        let (runtime, evaluator) = PodRuntime::start(&config, &mut tasks).await?;
         runtimes.push(Box::new(evaluator));
         pods = Some(runtime);
     }
+    let memory = process::memory::budget(config.memory_budget);
     let chain = Chain::new(runtimes, config.default_image_prefix.clone());
     let handler = Handler::new(chain, config.evaluation_timeout);
     let server = Server::new(handler, config.max_message_size)
         .await
+        .with_request_memory(memory / REQUESTS)
         .with_max_connection_age(MAX_CONNECTION_AGE)
         .with_routes(reflection);
 
@@ -65,13 +77,14 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     };
     // Cancel-safe: nothing is left to announce when the server has ended.
     let ended = tokio::select! {
-        ended = server.run(listener, shutdown, config.drain_timeout) => ended,
+        ended = server.run(listener, shutdown, &mut tasks, stop::stages(&config)) => ended,
         () = announce => Ok(()),
     };
     if let Some(pods) = pods {
         pods.stop().await;
     }
-    ended.context("the server failed")
+    tasks.end().await;
+    ended.context("stopped")
 }
 
 /// Server reflection, so that tools such as grpcurl know the services.

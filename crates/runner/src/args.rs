@@ -105,6 +105,14 @@ pub(crate) static FLAGS: &[Group] = &[
                 "25s",
                 "How long calls in flight may take to finish after SIGTERM.",
             ),
+            value(
+                "lame-duck",
+                "DURATION",
+                "3s",
+                "How long after SIGTERM new connections and calls are still taken, while health \
+                 says NOT_SERVING; a part of --drain-timeout. Without the pod runtime only if it \
+                 is given.",
+            ),
             DEFAULT_IMAGE_PREFIX,
             value(
                 "log-level",

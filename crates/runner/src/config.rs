@@ -18,6 +18,8 @@ pub struct Config {
     /// `None`: whatever the cgroup or the machine allows.
     pub memory_budget: Option<u64>,
     pub drain_timeout: Duration,
+    /// How long after SIGTERM callers are still taken.
+    pub lame_duck: Duration,
     pub default_image_prefix: String,
     pub log: LogConfig,
     pub exec: ExecConfig,
@@ -134,15 +136,20 @@ impl Config {
     }
 
     fn read(flags: &Flags) -> Result<Self, FlagError> {
+        let runtimes = flags.get("disable-runtimes", runtimes)?;
+        let lame_duck = flags.get("lame-duck", value::duration)?;
+        // Without pods it is hardly behind a service, whose news travel slowly.
+        let is_duck = runtimes.pod || flags.is_given("lame-duck");
         Ok(Self {
             port: flags.get("port", value::port)?,
-            runtimes: flags.get("disable-runtimes", runtimes)?,
+            runtimes,
             max_message_size: flags.get("max-request-body-size", value::message_size)?,
             evaluation_timeout: flags.get("evaluation-timeout", value::positive_duration)?,
             max_queued_per_function: flags.get("max-queued-per-function", at_least_one)?,
             memory_budget: Some(flags.get("memory-budget", value::quantity)?)
                 .filter(|bytes| *bytes > 0),
             drain_timeout: flags.get("drain-timeout", value::duration)?,
+            lame_duck: if is_duck { lame_duck } else { Duration::ZERO },
             default_image_prefix: flags.text("default-image-prefix")?,
             log: LogConfig {
                 level: flags.get("log-level", log_level)?,

@@ -23,9 +23,8 @@ use functions::reference::Rules;
 use krm::Output;
 use process::{Ahead, Bounds, Limits};
 use program::Program;
-use service::{EvaluateError, Evaluation, Evaluator};
+use service::{EvaluateError, Evaluation, Evaluator, Tasks};
 use table::{Complaint, Table};
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Config;
 
@@ -41,8 +40,6 @@ pub struct ExecRuntime {
     max_output: usize,
     threads: bundled::Threads,
     ahead: Ahead,
-    /// Ends with the runtime.
-    _watcher: AbortOnDropHandle<()>,
 }
 
 /// What is known at the moment, and from which text.
@@ -74,7 +71,7 @@ struct Known {
 
 impl ExecRuntime {
     /// Reads the file and goes on watching it.
-    pub fn start(config: &Config) -> anyhow::Result<Self> {
+    pub fn start(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Self> {
         let source = Source {
             config: config.exec.config.clone(),
             functions: config.exec.functions.clone(),
@@ -104,7 +101,7 @@ impl ExecRuntime {
             }
             Some(text) => current.update(&text)?,
         }
-        let watcher = tokio::spawn(Arc::clone(&current).watch());
+        tasks.spawn("exec runtime's configuration", Arc::clone(&current).watch());
         let max_output = service::max_output(config.max_message_size);
         Ok(Self {
             current,
@@ -114,7 +111,6 @@ impl ExecRuntime {
                 config.exec.started_ahead,
                 config.exec.started_ahead_idle,
             )),
-            _watcher: AbortOnDropHandle::new(watcher),
         })
     }
 }

@@ -14,6 +14,7 @@ mod images;
 mod logging;
 pub mod pod;
 pub mod pool;
+mod stop;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -28,7 +28,6 @@ pub struct Handler<E> {
 }
 
 impl<E: Evaluator> Handler<E> {
-    /// Needs a runtime.
     pub fn new(evaluator: E, default_timeout: Duration) -> Self {
         Self {
             evaluator: Arc::new(evaluator),
@@ -41,6 +40,11 @@ impl<E: Evaluator> Handler<E> {
     /// The calls in flight.
     pub(crate) fn in_flight(&self) -> TaskTracker {
         self.in_flight.clone()
+    }
+
+    /// The task that gives memory of large calls back. It never ends.
+    pub(crate) fn gives_memory_back(&self) -> impl Future<Output = ()> + use<E> {
+        self.memory.gives_back()
     }
 
     /// Runs the evaluation as a task of its own, so that a panic costs only this
@@ -70,6 +74,11 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             resource_list,
             image,
         } = request.into_inner();
+        if image.len() > LONGEST_IMAGE {
+            let error = EvaluateError::too_long(&image);
+            tracing::info!("refused: {error}");
+            return Err(error.into());
+        }
         let bytes_in = resource_list.len();
         let mut moving = self.memory.moving(bytes_in);
         let evaluation = Evaluation {
@@ -123,6 +132,11 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
         }
     }
 }
+
+/// The longest name that a registry could know is below 800 bytes: a host and its
+/// port (260), a repository (255), a tag (128) and a digest (136). Nothing touches,
+/// repeats or logs a longer one.
+const LONGEST_IMAGE: usize = 1024;
 
 /// How many of a successful function's error results are logged per call.
 const MOST_ERRORS_LOGGED: usize = 10;

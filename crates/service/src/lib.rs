@@ -4,6 +4,9 @@
 //! bounded, health is told, and a server that is asked to stop first finishes
 //! what it has begun.
 
+mod body;
+mod budget;
+mod connections;
 mod deadline;
 mod evaluator;
 mod handler;
@@ -13,12 +16,16 @@ mod message_limit;
 mod server;
 mod signals;
 mod status;
+mod stop;
+mod tasks;
 
 pub use evaluator::{EvaluateError, Evaluation, Evaluator};
 pub use handler::Handler;
 pub use health::Health;
 pub use server::{Server, bind, max_output};
 pub use signals::Shutdown;
+pub use stop::Stages;
+pub use tasks::{TaskEnded, Tasks};
 
 /// What a verbosity from 0 to 5, as both servers take it, lets through. 3 and 4
 /// differ in whether libraries are heard, which only the runner tells apart.

@@ -10,7 +10,6 @@ use std::{
 };
 
 use tokio::{sync::Notify, time::timeout};
-use tokio_util::task::AbortOnDropHandle;
 
 /// After so many bytes in and out, of one call or of many, there is something worth
 /// giving back.
@@ -30,8 +29,6 @@ const QUIET: [Duration; 3] = [
 pub(crate) struct Memory {
     moved: AtomicUsize,
     moved_much: Arc<Notify>,
-    /// Ends with this value.
-    _task: AbortOnDropHandle<()>,
 }
 
 /// A call under way: what it has moved counts once it is over, also if its caller
@@ -43,15 +40,16 @@ pub(crate) struct Moving<'a> {
 }
 
 impl Memory {
-    /// Needs a runtime.
     pub(crate) fn new() -> Self {
-        let moved_much = Arc::new(Notify::new());
-        let task = tokio::spawn(give_back(Arc::clone(&moved_much)));
         Self {
             moved: AtomicUsize::new(0),
-            moved_much,
-            _task: AbortOnDropHandle::new(task),
+            moved_much: Arc::new(Notify::new()),
         }
+    }
+
+    /// The task that gives it back. It never ends.
+    pub(crate) fn gives_back(&self) -> impl Future<Output = ()> + use<> {
+        give_back(Arc::clone(&self.moved_much))
     }
 
     /// A call has begun with so many bytes.

@@ -1,4 +1,4 @@
-//! The server's life: listen, serve, drain, end.
+//! The server's life: listen, serve, be a lame duck, drain, end.
 
 use std::{
     io,
@@ -8,36 +8,19 @@ use std::{
 
 use proto::function_evaluator_server::FunctionEvaluatorServer;
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::{net::TcpListener, time::timeout};
-use tokio_util::task::TaskTracker;
-use tonic::{service::Routes, transport::server::TcpIncoming};
-use tower::util::MapResponseLayer;
+use tokio::{
+    net::TcpListener,
+    time::{Instant, sleep_until, timeout_at},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::service::Routes;
 
-use crate::{Evaluator, Handler, Health, Shutdown, message_limit};
-
-/// How long answers may take to leave once the last call is done: connections
-/// with an endless stream on them (a health watch) never close by themselves.
-const ANSWERS_LEAVE_WITHIN: Duration = Duration::from_secs(2);
-
-/// How long functions that were killed at the end get to be gone.
-const FUNCTIONS_GONE_WITHIN: Duration = Duration::from_secs(2);
-
-/// Detects callers whose machine is gone, so that their calls end.
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(60);
-const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// One connection carries all of Porch's calls, so it gets many streams (hyper
-/// would allow 200), and those that are cancelled in one go are no attack.
-const STREAMS_PER_CONNECTION: u32 = 100_000;
-const CANCELLED_AT_ONCE: usize = 10_000;
-
-/// How much may be on its way per call and per connection before it is read:
-/// enough that a large list does not wait for acknowledgements.
-const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
-
-/// How much may come in one piece; by default a large list comes in hundreds.
-const FRAME: u32 = 256 * 1024;
+use crate::{
+    Evaluator, Handler, Health, Shutdown, Stages, TaskEnded, Tasks,
+    connections::{self, OTHER_MESSAGE, Shared},
+    signals::Asked,
+    stop::ANSWERS_LEAVE_WITHIN,
+};
 
 /// What an answer needs besides list and log: tags and lengths of both fields.
 const ANSWER_OVERHEAD: usize = 16;
@@ -54,6 +37,9 @@ pub struct Server {
     routes: Routes,
     health: Health,
     in_flight: TaskTracker,
+    tasks: Tasks,
+    max_message_size: usize,
+    request_memory: u64,
     max_connection_age: Option<Duration>,
 }
 
@@ -85,15 +71,21 @@ impl Server {
     /// both ways, and health, which says "not serving" for now.
     pub async fn new<E: Evaluator>(handler: Handler<E>, max_message_size: usize) -> Self {
         let in_flight = handler.in_flight();
+        let mut tasks = Tasks::default();
+        tasks.spawn("memory", handler.gives_memory_back());
         let (health, health_service) = Health::new().await;
         let evaluator = FunctionEvaluatorServer::new(handler)
             .max_decoding_message_size(max_message_size)
             .max_encoding_message_size(max_message_size);
+        let health_service = health_service.max_decoding_message_size(OTHER_MESSAGE);
         let routes = Routes::new(evaluator).add_service(health_service);
         Self {
             routes,
             health,
             in_flight,
+            tasks,
+            max_message_size,
+            request_memory: u64::MAX,
             max_connection_age: None,
         }
     }
@@ -102,6 +94,13 @@ impl Server {
     #[must_use]
     pub fn with_routes(mut self, add: impl FnOnce(Routes) -> Routes) -> Self {
         self.routes = add(self.routes);
+        self
+    }
+
+    /// Refuses requests while those in flight hold this many bytes.
+    #[must_use]
+    pub fn with_request_memory(mut self, bytes: u64) -> Self {
+        self.request_memory = bytes;
         self
     }
 
@@ -118,72 +117,67 @@ impl Server {
         self.health.clone()
     }
 
-    /// Serves until asked to stop, then finishes the calls in flight, but takes
-    /// no longer than `drain` for it. No function runs any more when it returns.
+    /// Serves until asked to stop, or until one of the process's `tasks` has
+    /// ended; then goes through the stages of a stop. No function runs any more
+    /// when it returns.
     pub async fn run(
-        self,
+        mut self,
         listener: TcpListener,
-        shutdown: Shutdown,
-        drain: Duration,
-    ) -> Result<(), tonic::transport::Error> {
-        let Self {
-            routes,
-            health,
-            in_flight,
-            max_connection_age,
-        } = self;
-        let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
-        let mut builder = tonic::transport::Server::builder();
-        if let Some(age) = max_connection_age {
-            builder = builder.max_connection_age(age);
-        }
-        let serving = builder
-            .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
-            .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
-            .max_concurrent_streams(STREAMS_PER_CONNECTION)
-            .http2_max_pending_accept_reset_streams(Some(CANCELLED_AT_ONCE))
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_frame_size(FRAME)
-            .layer(MapResponseLayer::new(message_limit::translate))
-            .add_routes(routes)
-            .serve_with_incoming_shutdown(
-                TcpIncoming::from(listener).with_nodelay(Some(true)),
-                async {
-                    // An error means that the sender is gone: stop as well.
-                    let _ = stopping.await;
-                },
-            );
-        let mut serving = std::pin::pin!(serving);
+        mut shutdown: Shutdown,
+        tasks: &mut Tasks,
+        stages: Stages,
+    ) -> Result<(), TaskEnded> {
+        let mut shared = Shared::new(self.routes, self.max_message_size, self.request_memory);
+        shared.max_age = self.max_connection_age;
+        let (close, open) = (CancellationToken::new(), TaskTracker::new());
+        let accepting = connections::serve(listener, shared, close.clone(), open.clone());
+        self.tasks.spawn("listener", accepting);
 
-        // Cancel-safe: `serving` goes on where it was.
-        tokio::select! {
-            ended = &mut serving => return ended,
-            () = shutdown.requested() => {}
+        // Cancel-safe: each of them only waits.
+        let (asked, failure) = tokio::select! {
+            asked = shutdown.requested() => (Some(asked), None),
+            ended = tasks.ended() => (None, Some(ended)),
+            ended = self.tasks.ended() => (None, Some(ended)),
+        };
+        let begin = Instant::now();
+        self.health.stop().await;
+        shutdown.ends_at_once_if_repeated();
+        if let Some(failure) = &failure {
+            tracing::error!("{failure}");
+        }
+        let stages = match asked {
+            Some(Asked::ByTerm) => stages,
+            Some(Asked::ByInterrupt) | None => stages.without_lame_duck(),
+        };
+        if !stages.lame_duck.is_zero() {
+            tracing::info!(
+                time = ?stages.lame_duck,
+                "stopping: not serving any more, but whoever still comes is answered"
+            );
+            sleep_until(begin + stages.lame_duck).await;
         }
         tracing::info!(
-            calls = in_flight.len(),
+            calls = self.in_flight.len(),
             "stopping: no new connections, finishing calls"
         );
-        health.stop().await;
-        in_flight.close();
-        drop(stop);
+        self.in_flight.close();
+        open.close();
+        close.cancel();
         let drained = async {
-            in_flight.wait().await;
-            tokio::time::sleep(ANSWERS_LEAVE_WITHIN).await;
+            self.in_flight.wait().await;
+            let leave = Instant::now() + ANSWERS_LEAVE_WITHIN;
+            let _ = timeout_at(leave, open.wait()).await;
         };
-        tokio::select! {
-            ended = &mut serving => ended?,
-            ended = timeout(drain, drained) => {
-                if ended.is_err() {
-                    tracing::warn!(calls = in_flight.len(), "drain time is over: cutting off");
-                }
-            }
+        let end = begin + stages.lame_duck + stages.drain;
+        if timeout_at(end, drained).await.is_err() {
+            let calls = self.in_flight.len();
+            tracing::warn!(calls, "drain time is over: cutting off");
         }
         // Kills block for a moment; there is nothing else to do by now.
-        process::end_all(FUNCTIONS_GONE_WITHIN);
+        process::end_all(stages.functions_gone);
+        self.tasks.end().await;
         tracing::info!("stopped");
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 }
 

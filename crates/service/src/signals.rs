@@ -28,22 +28,31 @@ impl Shutdown {
     }
 
     /// Waits for the next signal.
-    async fn next(&mut self) {
+    pub(crate) async fn requested(&mut self) -> Asked {
+        // Cancel-safe: a signal that is not heard now is heard next.
         tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.int.recv() => {}
+            _ = self.term.recv() => Asked::ByTerm,
+            _ = self.int.recv() => Asked::ByInterrupt,
         }
     }
 
-    /// Waits for the first signal, and has the second end the process at once:
-    /// functions are killed, calls are cut off.
-    pub async fn requested(mut self) {
-        self.next().await;
+    /// From now on a signal ends the process at once: functions are killed, calls
+    /// are cut off.
+    pub(crate) fn ends_at_once_if_repeated(mut self) {
         tokio::spawn(async move {
-            self.next().await;
+            self.requested().await;
             tracing::warn!("second signal: ending at once");
             process::end_all(AT_ONCE);
             std::process::exit(CUT_OFF);
         });
     }
+}
+
+/// How a server was asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// By whoever runs it, and perhaps still sends callers here.
+    ByTerm,
+    /// By somebody at a terminal.
+    ByInterrupt,
 }

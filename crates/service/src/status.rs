@@ -20,7 +20,7 @@ use process::Exit;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, PreconditionViolation, StatusExt as _};
 
-use crate::evaluator::EvaluateError;
+use crate::{budget::Exhausted, evaluator::EvaluateError};
 
 const DOMAIN: &str = "fn.kpt.dev";
 
@@ -67,6 +67,14 @@ impl EvaluateError {
         }
     }
 
+    /// An image's name that is longer than any could be, shown in part.
+    pub(crate) fn too_long(image: &str) -> Self {
+        Self::InvalidImage {
+            image: fit::shorten(image, 256),
+            reason: format!("its {} bytes are more than any reference has", image.len()),
+        }
+    }
+
     fn image(&self) -> &str {
         match self {
             Self::InvalidImage { image, .. }
@@ -84,11 +92,17 @@ impl EvaluateError {
 
 impl From<EvaluateError> for Status {
     fn from(error: EvaluateError) -> Self {
-        if let EvaluateError::Remote { status, .. } = error {
-            // Its other headers belong to the other connection.
-            let details = bytes::Bytes::copy_from_slice(status.details());
-            return Status::with_details(status.code(), status.message(), details);
+        let mut headline = None;
+        if let EvaluateError::Remote { status, .. } = &error {
+            if fit::fits(status.message(), status.details()) {
+                // Its other headers belong to the other connection.
+                let details = bytes::Bytes::copy_from_slice(status.details());
+                return Status::with_details(status.code(), status.message(), details);
+            }
+            // Ours are always small enough; this is somebody else's.
+            headline = Some(status.message().to_owned());
         }
+        let headline = headline.unwrap_or_else(|| error.to_string());
         let (results, log) = match &error {
             EvaluateError::Function(error) => (error.results(), text(error.log())),
             EvaluateError::Unavailable { log, .. }
@@ -100,7 +114,7 @@ impl From<EvaluateError> for Status {
         if results.not_read > 0 {
             lines.push_str(&format!("\n(and {} more results)", results.not_read));
         }
-        let message = fit::message(&error.to_string(), &lines, &log);
+        let message = fit::message(&headline, &lines, &log);
         let details = details(&error, &results.list, &log, fit::left_for_details(&message));
         Status::with_error_details(error.code(), message, details)
     }
@@ -164,6 +178,13 @@ fn details(
         );
     }
     details
+}
+
+/// A request that is refused because of what is in flight already.
+pub(crate) fn exhausted(error: Exhausted) -> Status {
+    let mut details = ErrorDetails::new();
+    details.set_error_info("REQUEST_MEMORY", DOMAIN, HashMap::new());
+    Status::with_error_details(Code::ResourceExhausted, error.to_string(), details)
 }
 
 fn text(log: &[u8]) -> String {

@@ -22,10 +22,14 @@ use std::{
 use args::{Args, Request};
 use krm::Output;
 use process::{Ahead, Bounds, Command, Environment, Limits};
-use service::{EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown};
+use service::{EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown, Stages, Tasks};
 
 /// For callers that send no deadline; the runner always does.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The part of the container's memory that requests in flight may hold, as a
+/// divisor: answers need as much again, and the function the rest.
+const REQUESTS: u64 = 4;
 
 /// Kubernetes kills a pod 30 seconds after it asked it to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);
@@ -84,10 +88,14 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
                 Handler::new(function, DEFAULT_TIMEOUT),
                 args.max_message_size,
             );
-            let server = server.await;
+            let memory = process::memory::budget(None);
+            let server = server.await.with_request_memory(memory / REQUESTS);
             server.health().set_serving(true).await;
             tracing::info!(address = %listener.local_addr()?, "serving {:?}", args.entrypoint[0]);
-            Ok(server.run(listener, shutdown, DRAIN_TIMEOUT).await?)
+            // No lame duck: the runner, its only caller, ends a pod that it does not use.
+            let stages = Stages::new(Duration::ZERO, DRAIN_TIMEOUT);
+            let mut tasks = Tasks::default();
+            Ok(server.run(listener, shutdown, &mut tasks, stages).await?)
         })
 }
 

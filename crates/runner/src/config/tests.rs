@@ -25,6 +25,7 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!(config.max_queued_per_function, 1000);
     assert_eq!(config.memory_budget, None);
     assert_eq!(config.drain_timeout, Duration::from_secs(25));
+    assert_eq!(config.lame_duck, Duration::from_secs(3));
     assert_eq!(
         config.default_image_prefix,
         "ghcr.io/kptdev/krm-functions-catalog/"
@@ -73,6 +74,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
         ("max-queued-per-function", "9"),
         ("memory-budget", "1Ki"),
         ("drain-timeout", "0"),
+        ("lame-duck", "2s"),
         ("default-image-prefix", "example.com/"),
         ("log-level", "5"),
         ("log-format", "json"),
@@ -119,7 +121,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
             text,
             "Config { port: 1, runtimes: Runtimes { exec: false, pod: false }, \
              max_message_size: 7, evaluation_timeout: 8s, max_queued_per_function: 9, \
-             memory_budget: Some(1024), drain_timeout: 0ns, default_image_prefix: \"example.com/\", \
+             memory_budget: Some(1024), drain_timeout: 0ns, lame_duck: 2s, default_image_prefix: \"example.com/\", \
              log: LogConfig { level: 5, json: true }, \
              exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, bundled: false, \
              bundled_prefixes: [\"a.example/fn/\", \"b/\"], bundled_latest: false, \
@@ -220,4 +222,12 @@ fn the_help_groups_every_flag_by_runtime() {
             .unwrap_err()
             .starts_with("function-runner 0.")
     );
+}
+
+#[test]
+fn without_pods_there_is_a_lame_duck_only_if_it_is_asked_for() {
+    let lame_duck = |words: &[&str]| parse(words).unwrap().lame_duck;
+    assert_eq!(lame_duck(&["--disable-runtimes=pod"]), Duration::ZERO);
+    let asked_for = lame_duck(&["--disable-runtimes=pod", "--lame-duck=3s"]);
+    assert_eq!(asked_for, Duration::from_secs(3));
 }

@@ -1,15 +1,15 @@
 //! The pod runtime's parts, their order at start and stop, and the tasks that
-//! they need. Every task is owned here and ends with the runtime.
+//! they need. The process owns and watches them; two of them end here, in order.
 
-use std::{env, sync::Arc, time::Duration};
+use std::{convert::Infallible, env, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
 use registry::{Metadata, Timeouts};
+use service::Tasks;
 use tokio::{
-    sync::{mpsc, watch},
-    task::{JoinHandle, JoinSet},
+    sync::{mpsc, oneshot, watch},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,7 @@ use crate::{
     config::Config,
     images,
     pool::{Pool, Settings, Worker},
+    stop::PODS_LEFT_WITHIN,
 };
 
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
@@ -41,22 +42,18 @@ const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
 /// Losses that wait to be heard.
 const LOSSES: usize = 64;
 
-/// The worker ends its deletions by itself within five seconds.
-const WORKER_ENDS_WITHIN: Duration = Duration::from_secs(6);
-
 #[derive(Debug)]
 pub struct PodRuntime {
     owners: Arc<Owners>,
     stop: CancellationToken,
-    worker: JoinHandle<()>,
-    /// Everything that may end at any time; ends with the runtime.
-    tasks: JoinSet<()>,
+    worker: Ending,
+    life: Ending,
     is_ready: watch::Receiver<bool>,
 }
 
 impl PodRuntime {
     /// Begins to watch, adopt and warm up; the evaluator may be used at once.
-    pub async fn start(config: &Config) -> Result<(Self, PodEvaluator)> {
+    pub async fn start(config: &Config, tasks: &mut Tasks) -> Result<(Self, PodEvaluator)> {
         let wrapper = env::var(WRAPPER_IMAGE).unwrap_or_default();
         let wrapper = Some(wrapper).filter(|image| !image.is_empty());
         let wrapper = wrapper.with_context(|| {
@@ -66,13 +63,14 @@ impl PodRuntime {
             )
         })?;
         let cluster = Cluster::find().await?;
-        let mut tasks = JoinSet::new();
-        let parts = Parts::make(config, &cluster, &wrapper, &mut tasks);
+        let parts = Parts::make(config, &cluster, &wrapper, tasks);
         let (worker, pool) = Worker::new(Arc::clone(&parts.launcher), config.pod.scan_interval);
         let stop = CancellationToken::new();
-        let worker = tokio::spawn(worker.run(stop.clone()));
+        let (worker, worker_ends) = with_ending(worker.run(stop.clone()));
+        tasks.spawn("pool worker", worker);
         let (launcher, roster) = (&parts.launcher, &parts.roster);
-        tasks.spawn(report(parts.lost, Arc::clone(roster), pool.clone()));
+        let report = report(parts.lost, Arc::clone(roster), pool.clone());
+        tasks.spawn("lost pods", report);
         let sweeper = Sweeper {
             launcher: Arc::clone(launcher),
             services: parts.services,
@@ -89,7 +87,13 @@ impl PodRuntime {
             scan_interval: config.pod.scan_interval,
         };
         let (adopted, has_adopted) = watch::channel(false);
-        tasks.spawn(life.run(adopted, ready));
+        let until_stop = stop.clone();
+        let (life, life_ends) = with_ending(async move {
+            until_stop
+                .run_until_cancelled(life.run(adopted, ready))
+                .await;
+        });
+        tasks.spawn("life of the pods", life);
         let evaluator = PodEvaluator {
             pool,
             functions: parts.functions,
@@ -101,8 +105,8 @@ impl PodRuntime {
         let runtime = Self {
             owners: parts.owners,
             stop,
-            worker,
-            tasks,
+            worker: worker_ends,
+            life: life_ends,
             is_ready,
         };
         Ok((runtime, evaluator))
@@ -116,13 +120,31 @@ impl PodRuntime {
         let _ = is_ready.wait_for(|ready| *ready).await;
     }
 
-    /// Ends everything. Pods stay, for the next runner to adopt.
-    pub async fn stop(mut self) {
+    /// Leaves the pods, for the next runner to adopt. No call may use them any
+    /// more. Starts under way are not waited for.
+    pub async fn stop(self) {
         self.stop.cancel();
-        let _ = timeout(WORKER_ENDS_WITHIN, self.worker).await;
-        self.tasks.shutdown().await;
-        self.owners.leave().await;
+        let leave = async {
+            // Whoever renews the lease would make it again.
+            let _ = self.life.await;
+            self.owners.leave().await;
+        };
+        let left = async { tokio::join!(self.worker, leave) };
+        let _ = timeout(PODS_LEFT_WITHIN, left).await;
     }
+}
+
+/// Ends, with an error, when a task has ended.
+type Ending = oneshot::Receiver<Infallible>;
+
+/// The task, and what tells its end.
+fn with_ending(task: impl Future<Output = ()>) -> (impl Future<Output = ()>, Ending) {
+    let (running, ending) = oneshot::channel();
+    let task = async {
+        let _running = running;
+        task.await;
+    };
+    (task, ending)
 }
 
 /// The parts that know each other.
@@ -136,16 +158,16 @@ struct Parts {
 }
 
 impl Parts {
-    fn make(config: &Config, cluster: &Cluster, wrapper: &str, tasks: &mut JoinSet<()>) -> Self {
+    fn make(config: &Config, cluster: &Cluster, wrapper: &str, tasks: &mut Tasks) -> Self {
         let (pod, registry) = (&config.pod, &config.registry);
         let client = || cluster.client.clone();
         let pods: Api<Pod> = Api::namespaced(client(), &pod.namespace);
         let service_api: Api<Service> = Api::namespaced(client(), &pod.namespace);
         let (losses, lost) = mpsc::channel(LOSSES);
         let (watch, keep) = Watch::new(pods.clone(), losses.clone());
-        tasks.spawn(keep);
+        tasks.spawn("watch of pods", keep);
         let (services, keep) = Watch::new(service_api.clone(), losses);
-        tasks.spawn(keep);
+        tasks.spawn("watch of services", keep);
         let templates = templates(pod.template.as_deref(), cluster, wrapper, tasks);
         let defaults = Settings {
             ttl: pod.ttl,
@@ -196,14 +218,14 @@ fn templates(
     config_map: Option<&str>,
     cluster: &Cluster,
     wrapper: &str,
-    tasks: &mut JoinSet<()>,
+    tasks: &mut Tasks,
 ) -> CurrentTemplate {
     let Some(name) = config_map else {
         return CurrentTemplate::fixed(Templates::inline(wrapper));
     };
     let api = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let (templates, poll) = CurrentTemplate::of(api, name.to_owned());
-    tasks.spawn(poll);
+    tasks.spawn("pod template", poll);
     templates
 }
 

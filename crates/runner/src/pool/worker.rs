@@ -14,14 +14,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::stop::PODS_LEFT_WITHIN;
+
 use super::{
     handle::{Lease, Message, Pool, Slot},
     plan::{Action, Event, Refusal},
     state::{CallerId, Failure, PodId, State},
 };
-
-/// How long deletions under way may take at the end.
-const DELETIONS_END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Acts on the cluster. Both futures end within a bounded time of their own.
 pub trait Launcher: Send + Sync + 'static {
@@ -62,6 +61,8 @@ pub struct Worker<L: Launcher> {
     answers: HashMap<CallerId, Answer<L::Connection>>,
     connections: HashMap<PodId, L::Connection>,
     tasks: JoinSet<Result<L::Connection, Failure>>,
+    /// Ends starts that nobody waits for any more.
+    no_more_starts: CancellationToken,
     starting: HashMap<task::Id, PodId>,
     /// Pods that are to be deleted as soon as their start has ended, one way or
     /// the other: what is half made cannot be removed for certain.
@@ -82,6 +83,7 @@ impl<L: Launcher> Worker<L> {
             answers: HashMap::new(),
             connections: HashMap::new(),
             tasks: JoinSet::new(),
+            no_more_starts: CancellationToken::new(),
             starting: HashMap::new(),
             doomed: HashSet::new(),
         };
@@ -89,13 +91,14 @@ impl<L: Launcher> Worker<L> {
     }
 
     /// Serves the pool until told to stop. Then whoever waits hears that it is
-    /// closed, and deletions under way are finished; pods stay, for the next
-    /// runner to adopt.
+    /// closed, starts under way end at once, and deletions under way are finished;
+    /// pods stay, for the next runner to adopt.
     pub async fn run(mut self, stop: CancellationToken) {
         self.serve(&stop).await;
         self.answers.clear();
+        self.no_more_starts.cancel();
         let finish = async { while self.tasks.join_next().await.is_some() {} };
-        let _ = timeout(DELETIONS_END_WITHIN, finish).await;
+        let _ = timeout(PODS_LEFT_WITHIN, finish).await;
     }
 
     async fn serve(&mut self, stop: &CancellationToken) {
@@ -180,7 +183,13 @@ impl<L: Launcher> Worker<L> {
             }
             Action::Start { pod, function } => {
                 let launcher = Arc::clone(&self.launcher);
-                let start = async move { launcher.start(&function, pod).await };
+                let stop = self.no_more_starts.clone();
+                // What is half made is adopted or collected by the next runner.
+                let start = async move {
+                    let start = stop.run_until_cancelled(launcher.start(&function, pod));
+                    let ended = || Err(Failure::passing("the runner is shutting down"));
+                    start.await.unwrap_or_else(ended)
+                };
                 let task = self.tasks.spawn(start).id();
                 self.starting.insert(task, pod);
             }

@@ -3,7 +3,10 @@ use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluato
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    time::timeout,
 };
+use tonic::Code;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use super::*;
 use crate::{EvaluateError, Evaluation};
@@ -29,12 +32,20 @@ impl Evaluator for Slow {
 
 /// The port of a server whose connections do not get old.
 async fn serve() -> u16 {
+    serve_up_to(1024).await
+}
+
+async fn serve_up_to(max_message_size: usize) -> u16 {
     let listener = bind(0).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let server = Server::new(Handler::new(Slow, PATIENCE), 1024).await;
+    let server = Server::new(Handler::new(Slow, PATIENCE), max_message_size).await;
     let server = server.with_max_connection_age(AGE);
     let shutdown = Shutdown::listen().unwrap();
-    tokio::spawn(server.run(listener, shutdown, PATIENCE));
+    let stages = Stages::new(Duration::ZERO, PATIENCE);
+    tokio::spawn(async move {
+        let mut tasks = Tasks::default();
+        server.run(listener, shutdown, &mut tasks, stages).await
+    });
     port
 }
 
@@ -74,4 +85,64 @@ async fn calls_outlive_the_age_of_their_connection_and_callers_find_another() {
         let answer = client.evaluate_function(request).await.unwrap();
         assert_eq!(answer.into_inner().resource_list, "a list");
     }
+}
+
+#[tokio::test]
+async fn a_task_that_panics_ends_the_run_after_the_calls_in_flight() {
+    let listener = bind(0).unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = Server::new(Handler::new(Slow, PATIENCE), 1024).await;
+    let health = server.health();
+    health.set_serving(true).await;
+    let (break_it, broken) = tokio::sync::oneshot::channel::<()>();
+    let mut tasks = Tasks::default();
+    tasks.spawn("sweep", async {
+        broken.await.unwrap();
+        panic!("on purpose");
+    });
+    let shutdown = Shutdown::listen().unwrap();
+    // Nobody else's news of a stop: there is no lame duck.
+    let stages = Stages::new(PATIENCE, 2 * PATIENCE);
+    let begin = Instant::now();
+    let run = tokio::spawn(async move { server.run(listener, shutdown, &mut tasks, stages).await });
+    let endpoint = tonic::transport::Endpoint::from_shared(address).unwrap();
+    let channel = endpoint.connect().await.unwrap();
+    let mut watch = HealthClient::new(channel.clone())
+        .watch(HealthCheckRequest::default())
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(watch.message().await.unwrap().unwrap().status, 1);
+    let mut client = FunctionEvaluatorClient::new(channel);
+    let request = EvaluateFunctionRequest {
+        resource_list: "a list".into(),
+        image: "fn".into(),
+    };
+    let call = tokio::spawn(async move { client.evaluate_function(request).await });
+    tokio::time::sleep(AGE).await;
+    break_it.send(()).unwrap();
+    let not_serving = watch.message().await.unwrap().unwrap().status;
+    assert_eq!(not_serving, 2);
+    assert_eq!(
+        call.await.unwrap().unwrap().into_inner().resource_list,
+        "a list"
+    );
+    let ended = run.await.unwrap().unwrap_err();
+    assert!(matches!(ended, TaskEnded::Panicked("sweep")), "{ended}");
+    assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn an_image_that_nobody_could_have_is_refused_in_few_words() {
+    let address = format!("http://127.0.0.1:{}", serve_up_to(8 * 1024 * 1024).await);
+    let endpoint = tonic::transport::Endpoint::from_shared(address).unwrap();
+    let mut client = FunctionEvaluatorClient::new(endpoint.connect().await.unwrap());
+    let request = EvaluateFunctionRequest {
+        resource_list: "a list".into(),
+        image: "a/".repeat(2_500_000),
+    };
+    let status = client.evaluate_function(request).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+    assert!(status.message().contains("5000000 bytes"), "{status}");
+    assert!(status.message().len() < 512, "{status}");
 }

@@ -38,14 +38,20 @@ pub(super) fn left_for_details(message: &str) -> usize {
     BUDGET.saturating_sub(cost(message) + OVERHEAD) * 3 / 4
 }
 
+/// Whether a status of another server fits as it is.
+pub(super) fn fits(message: &str, details: &[u8]) -> bool {
+    encoded(message) + (details.len() * 4).div_ceil(3) <= BUDGET
+}
+
 /// What `message` costs: percent-encoded as `grpc-message`, and once more inside
 /// of the details (where grpc-go takes it from), in base64.
 pub(super) fn cost(message: &str) -> usize {
-    let encoded: usize = message
-        .bytes()
-        .map(|byte| if is_literal(byte) { 1 } else { 3 })
-        .sum();
-    encoded + (message.len() * 4).div_ceil(3)
+    encoded(message) + (message.len() * 4).div_ceil(3)
+}
+
+fn encoded(message: &str) -> usize {
+    let bytes = message.bytes();
+    bytes.map(|byte| if is_literal(byte) { 1 } else { 3 }).sum()
 }
 
 /// Whether a byte of a message is sent as it is (by tonic; others escape less).

@@ -216,6 +216,27 @@ fn what_another_server_answered_is_passed_on_unchanged() {
 }
 
 #[test]
+fn a_status_of_another_server_that_does_not_fit_is_cut_and_keeps_its_code() {
+    for (message, details) in [
+        ("x".repeat(100_000), vec![]),
+        ("é".repeat(5_000), vec![]),
+        ("short".to_owned(), vec![7; 100_000]),
+    ] {
+        let sent = Status::with_details(Code::Aborted, &message, details.into());
+        let status = Status::from(EvaluateError::Remote {
+            image: "example.com/fn:v1".into(),
+            status: Box::new(sent),
+        });
+        assert_eq!(status.code(), Code::Aborted);
+        assert!(status.message().starts_with(&message[..4]), "{status}");
+        let size = encoded_size(&status);
+        assert!(size < 6 * 1024, "{size}");
+        let details = status.get_error_details();
+        assert_eq!(details.error_info().unwrap().reason, "REMOTE");
+    }
+}
+
+#[test]
 fn trouble_with_pods_has_codes_of_its_own_and_the_last_words() {
     let image = || "example.com/fn:v1".to_owned();
     let reason = || "no such image".to_owned();
