@@ -83,7 +83,7 @@ impl Raw {
     }
 
     /// The kind of the next frame.
-    pub fn next(&mut self) -> io::Result<u8> {
+    pub fn next_kind(&mut self) -> io::Result<u8> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head)?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
@@ -94,7 +94,7 @@ impl Raw {
     /// Whether the server closes the connection; it may say why before.
     pub fn is_closed(&mut self) -> bool {
         loop {
-            match self.next() {
+            match self.next_kind() {
                 Ok(_) => {}
                 // Nothing came for a long time.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,

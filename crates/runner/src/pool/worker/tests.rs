@@ -180,6 +180,26 @@ async fn the_end_closes_the_pool_finishes_deletions_and_leaves_pods() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_does_not_wait_for_starts_under_way() {
+    let mut bed = bed();
+    let waiting = tokio::spawn({
+        let pool = bed.pool.clone();
+        async move { pool.acquire("fn", SETTINGS).await.map(drop) }
+    });
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(bed.started(), 1);
+    let begin = Instant::now();
+    bed.stop.cancel();
+    (&mut bed.worker).await.unwrap();
+    assert!(
+        begin.elapsed() < Duration::from_millis(100),
+        "the start takes a second"
+    );
+    assert_eq!(waiting.await.unwrap(), Err(AcquireError::Closed));
+    assert_eq!(bed.deleted(), 0, "what is half made is the next runner's");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
     let fake = Fake::default();
     let (mut worker, pool) = Worker::new(Arc::new(fake.clone()), Duration::from_secs(10));
