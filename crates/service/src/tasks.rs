@@ -94,7 +94,7 @@ mod tests {
         let (alive, is_gone) = oneshot::channel::<()>();
         tasks.spawn("endless", async {
             let _alive = alive;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
         tasks.end().await;
         is_gone.await.unwrap_err();
