@@ -108,7 +108,7 @@ mod tests {
             sleep(HEAD_START * 3 / 2).await;
             Ok::<_, io::Error>(address)
         };
-        let connected = race(addresses(3), move |address| slow(address)).await;
+        let connected = race(addresses(3), slow).await;
         assert_eq!(connected.unwrap().to_string(), "192.0.2.0:443");
     }
 
