@@ -51,7 +51,9 @@ lint: ## Check formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 	cargo fmt --manifest-path starlark-function/Cargo.toml --check
+	cargo clippy --manifest-path starlark-function/Cargo.toml --all-targets --locked -- -D warnings
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --manifest-path fuzz/Cargo.toml --all-targets --locked -- -D warnings
 
 .PHONY: check-wrapper
 check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
