@@ -2,12 +2,13 @@
 //!
 //! Rounds alternate between the two sides, so that what disturbs the machine disturbs both; what
 //! counts are ratios. The table goes into `docs/performance.md` and the charts beside it; with
-//! `QUICK=1` everything is shorter and only printed.
+//! `QUICK=1` everything is shorter and only printed. A bar that is missed in every round is a failure.
 
 mod caller;
 mod chart;
 mod growth;
 mod material;
+mod memory;
 mod rig;
 mod rounds;
 mod stats;
@@ -18,7 +19,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use rig::{Rig, Side};
 use rounds::{Effort, Lists, measure};
@@ -88,6 +89,12 @@ async fn run(plan: &Plan) -> Result<()> {
         }
     }
     println!("took {} s", begin.elapsed().as_secs());
+    let missed = table::missed(&measurements);
+    ensure!(
+        missed.is_empty(),
+        "missed in every round: {}",
+        missed.join("; ")
+    );
     Ok(())
 }
 

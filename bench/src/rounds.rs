@@ -2,19 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use acceptance::system::resident_kib;
 use anyhow::{Result, ensure};
 use bytes::Bytes;
-use tokio::time::sleep;
 use tonic::transport::Channel;
 
 use crate::caller::{Load, at_once, call, drive, milliseconds};
 use crate::material::{LARGE, SMALL, WANTED, list};
+use crate::memory::steady_megabytes;
 use crate::rig::{EXEC_IDENTITY, EXEC_SET_NAMESPACE, Rig, Side};
 use crate::work::Work;
-
-/// What a start or a load leaves behind is given back in this time, or not at all.
-const SETTLED: Duration = Duration::from_secs(1);
 
 const TOGETHER: usize = 16;
 
@@ -70,8 +66,7 @@ async fn in_pods(
 ) -> Result<()> {
     rig.clear(side).await?;
     let runner = rig.with_pods(side).await?;
-    sleep(SETTLED).await;
-    values.push((Work::MemoryIdle, megabytes(runner.pid())));
+    values.push((Work::MemoryIdle, steady_megabytes(runner.pid()).await));
     let channel = runner.connect().await?;
     // Puts the image on the node, and its metadata into the runner.
     echoes(&channel, &rig.identity, &lists.small).await?;
@@ -105,8 +100,8 @@ async fn in_pods(
     load.callers = TOGETHER;
     (load.time, load.at_least) = (Duration::ZERO, 2);
     at_once(&channel, &load).await?;
-    sleep(SETTLED).await;
-    values.push((Work::MemoryAfterLargeLists, megabytes(runner.pid())));
+    let memory = steady_megabytes(runner.pid()).await;
+    values.push((Work::MemoryAfterLargeLists, memory));
     runner.stop().await?;
     Ok(())
 }
@@ -137,6 +132,8 @@ async fn in_exec(
     load.list = lists.large.clone();
     load.callers = 1;
     values.push((Work::LargeListInExec, drive(&channel, &load).await?.p50()?));
+    let memory = steady_megabytes(runner.pid()).await;
+    values.push((Work::MemoryAfterExec, memory));
     runner.stop().await?;
     Ok(())
 }
@@ -154,10 +151,4 @@ async fn sets_namespace(channel: &Channel, image: &str, list: &Bytes) -> Result<
     let count = answer.matches(WANTED).count();
     ensure!(count > 1, "{image} set no namespace:\n{answer}");
     Ok(())
-}
-
-fn megabytes(pid: u32) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "no process is that large")]
-    let kib = resident_kib(pid) as f64;
-    kib * 1024.0 / 1e6
 }

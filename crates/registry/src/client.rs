@@ -4,11 +4,12 @@
 //! manifest (of the tag or digest) ─► index? ─► the platform's manifest ─► configuration
 //! ```
 //! Everything that is fetched is bounded in size and time and, where a digest is
-//! known, checked against it. Nothing is remembered from one image to the next;
-//! that is the metadata cache's part.
+//! known, checked against it. Nothing is remembered of an image, which is the
+//! metadata cache's part; of a host it is remembered when it asked for a pause.
 
 mod authenticate;
 mod error;
+mod hosts;
 mod image;
 mod reach;
 mod report;
@@ -16,13 +17,10 @@ mod retry;
 mod session;
 mod wire;
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 pub use error::{AuthenticateError, FetchError};
+use hosts::Hosts;
 pub use report::{Exchange, Report};
 use session::Session;
 use tokio::time::{Instant, timeout_at};
@@ -78,8 +76,7 @@ pub struct Client {
     connector: Connector,
     timeouts: Timeouts,
     platform: Platform,
-    /// What has been warned of already: once per start is enough.
-    warned: Mutex<HashSet<String>>,
+    hosts: Hosts,
 }
 
 impl Client {
@@ -89,7 +86,7 @@ impl Client {
             connector: Connector::new(transport),
             timeouts,
             platform: Platform::host(),
-            warned: Mutex::default(),
+            hosts: Hosts::new(),
         }
     }
 
@@ -126,14 +123,6 @@ impl Client {
 
     fn until(&self, deadline: Instant) -> Instant {
         deadline.min(Instant::now() + self.timeouts.total)
-    }
-
-    fn warn_once(&self, message: String) {
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        if !warned.contains(&message) {
-            tracing::warn!("{message}");
-            warned.insert(message);
-        }
     }
 }
 

@@ -12,6 +12,7 @@ mod auth;
 mod challenge;
 mod client;
 mod digest;
+mod jitter;
 mod manifest;
 mod metadata;
 mod platform;
@@ -19,6 +20,7 @@ mod reference;
 mod secret;
 mod transport;
 mod url;
+mod warnings;
 
 pub use auth::{CredentialsError, HelperError, Keychain, Origin};
 pub use client::{AuthenticateError, Client, Exchange, FetchError, Image, Report, Timeouts};

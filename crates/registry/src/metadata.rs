@@ -38,9 +38,10 @@ use crate::{
     reference::Reference,
 };
 
-/// More functions than any cluster runs; a bound all the same, because callers
-/// choose the references.
-const MOST_ENTRIES: usize = 1000;
+/// More functions than any cluster runs, so that scans over all pods in use find
+/// every image known; a bound all the same, because callers choose the references.
+/// The sleeping task of an entry takes less than 1 kB.
+const MOST_ENTRIES: usize = 10_000;
 
 /// Where answers come from.
 pub trait Source: Send + Sync + 'static {
@@ -140,6 +141,20 @@ struct Entry {
     _keeper: AbortOnDropHandle<()>,
 }
 
+impl Entry {
+    /// What is worth least makes room: failures first, so that names that do not
+    /// exist do not displace images in use; what somebody waits for last; of equals,
+    /// what was not asked for the longest.
+    fn worth(&self) -> (u8, Instant) {
+        let kind = match *self.state.borrow() {
+            State::Failed(_) => 0,
+            State::Known(_) => 1,
+            State::Asking => 2,
+        };
+        (kind, self.last_asked)
+    }
+}
+
 impl<S: Source> Metadata<S> {
     pub fn new(source: S, ttl: Option<Duration>) -> Self {
         Self {
@@ -201,10 +216,10 @@ impl<S: Source> Metadata<S> {
         }
         count(&counters.misses);
         if entries.len() >= MOST_ENTRIES {
-            let oldest = entries.iter().min_by_key(|(_, entry)| entry.last_asked);
-            if let Some(oldest) = oldest.map(|(reference, _)| reference.clone()) {
+            let least = entries.iter().min_by_key(|(_, entry)| entry.worth());
+            if let Some(least) = least.map(|(reference, _)| reference.clone()) {
                 count(&counters.evicted);
-                entries.remove(&oldest);
+                entries.remove(&least);
             }
         }
         let (sender, state) = watch::channel(State::Asking);

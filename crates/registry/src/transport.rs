@@ -2,6 +2,7 @@
 //! What is said over it is left to the client.
 
 mod connect;
+mod dial;
 mod plain;
 mod proxy;
 mod tls;
@@ -15,7 +16,7 @@ pub(crate) use plain::{PlainHttp, is_loopback};
 use rustls::ClientConfig;
 pub use tls::{TlsFailure, TrustError};
 
-use crate::url::Endpoint;
+use crate::{url::Endpoint, warnings::Warnings};
 
 /// How hosts may be reached.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +48,7 @@ pub(crate) struct Connector {
     plain: PlainHttp,
     system: Arc<ClientConfig>,
     proxies: Matcher,
+    pub(crate) warnings: Warnings,
 }
 
 impl Connector {
@@ -56,6 +58,7 @@ impl Connector {
             plain: PlainHttp::new(&transport.insecure),
             system: tls::system(),
             proxies: Matcher::from_env(),
+            warnings: Warnings::default(),
         }
     }
 
@@ -82,7 +85,7 @@ impl Connector {
             let opened = link(Some(&self.system)).await?;
             return Ok(Connection::new(opened, TlsPath::System));
         };
-        let (file, custom) = tls::custom(directory).await?;
+        let (file, custom) = tls::custom(directory, &self.warnings).await?;
         match link(Some(&custom)).await {
             Ok(opened) => Ok(Connection::new(opened, TlsPath::Custom(file))),
             Err(ConnectError::Tls(first)) if first.is_about_trust() => {

@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
 use serde::Deserialize;
 
 use super::{Credentials, CredentialsError, Found, Origin};
@@ -134,8 +137,14 @@ impl Entry {
     }
 }
 
+/// Not every tool pads what it encodes.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
 fn decode(auth: &str) -> Option<Credentials> {
-    let text = String::from_utf8(BASE64_STANDARD.decode(auth.trim()).ok()?).ok()?;
+    let text = String::from_utf8(BASE64.decode(auth.trim()).ok()?).ok()?;
     let (username, password) = text.split_once(':')?;
     // Some tools pad with NUL.
     let password = Secret::new(password.trim_matches('\0'));

@@ -50,12 +50,12 @@ pub enum FetchError {
         registry: String,
         what: &'static str,
     },
-    #[error("{url} cannot answer at the moment ({status}{told})")]
+    #[error("{url} cannot answer at the moment ({status}{told}){}", pause(*retry_after))]
     Unavailable {
         url: String,
         status: StatusCode,
         told: String,
-        /// When the registry wants to be asked again.
+        /// How long the registry wants to be left alone.
         retry_after: Option<Duration>,
     },
     #[error("{url} gave an unexpected answer ({status}{told}); is it a registry?")]
@@ -134,6 +134,13 @@ pub enum AuthenticateError {
     TokenAnswer { realm: String },
 }
 
+fn pause(wished: Option<Duration>) -> String {
+    wished.map_or_else(String::new, |time| {
+        let seconds = time.as_secs_f32().ceil();
+        format!("; it asked for a pause, so it is not asked again for {seconds} s")
+    })
+}
+
 fn missing(origin: &Origin) -> String {
     match &origin.file {
         Some(file) => format!(
@@ -159,6 +166,18 @@ impl FetchError {
                 ..
             } => source.is_transient(),
             _ => false,
+        }
+    }
+
+    /// How long the host wants to be left alone, if it said so.
+    pub(crate) fn wished_pause(&self) -> Option<Duration> {
+        match self {
+            Self::Unavailable { retry_after, .. } => *retry_after,
+            Self::Authenticate {
+                source: AuthenticateError::TokenServer(source),
+                ..
+            } => source.wished_pause(),
+            _ => None,
         }
     }
 

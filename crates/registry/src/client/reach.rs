@@ -1,6 +1,8 @@
 //! Connections of one inquiry: opened when needed, used again, and the choice
 //! between HTTPS and plain HTTP.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::{FetchError, session::Session, wire::with_causes};
@@ -41,7 +43,7 @@ impl Session<'_> {
         self.report.end(noted, outcome, began.elapsed());
         let connection = connected?;
         if let TlsPath::SystemAfterCustom(file) = &connection.path {
-            self.client.warn_once(format!(
+            self.client.connector.warnings.once(format!(
                 "the certificate of {endpoint} is not signed by the authority in {}, but by one \
                  that this system trusts: going on with that",
                 file.display()
@@ -63,6 +65,13 @@ impl Session<'_> {
             })
         };
         let (secure, plain) = (endpoint(Scheme::Https)?, endpoint(Scheme::Http)?);
+        let hosts = &self.client.hosts;
+        let _place = hosts.enter(&secure).await;
+        if let Some(error) = hosts.resting(&secure).or_else(|| hosts.resting(&plain)) {
+            let noted = self.report.begin("connect", &secure);
+            self.report.end(noted, error.to_string(), Duration::ZERO);
+            return Err(error);
+        }
         let mut connected = self.connect(&secure).await;
         let mut chosen = secure;
         if let Err(error) = &connected

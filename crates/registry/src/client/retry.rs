@@ -1,11 +1,9 @@
 //! When to ask again: after what may pass, a few times, with growing pauses.
 
-use std::{
-    hash::{BuildHasher as _, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
 
 use super::FetchError;
+use crate::jitter;
 
 /// With two more attempts a registry has about a second to come back; who needs
 /// longer is asked by the next caller.
@@ -20,22 +18,17 @@ pub(super) fn pause(failed: u32, error: &FetchError) -> Option<Duration> {
     if failed >= ATTEMPTS || !error.is_transient() {
         return None;
     }
-    let wished = match error {
-        FetchError::Unavailable { retry_after, .. } => *retry_after,
-        _ => None,
-    };
     let pause = FIRST_PAUSE * 2_u32.pow(failed.saturating_sub(1));
-    // Up to a half more, so that many runners do not come back as one.
-    let percent = u32::try_from(RandomState::new().hash_one(failed) % 50).unwrap_or(0);
-    let pause = pause + pause * percent / 100;
-    Some(wished.map_or(pause, |wished| wished.max(pause))).filter(|pause| *pause <= LONGEST_PAUSE)
+    let wished = error.wished_pause().unwrap_or_default().max(pause);
+    // Up to a half more, so that many do not come back as one.
+    (wished <= LONGEST_PAUSE).then(|| wished + jitter::below(pause / 2))
 }
 
 #[cfg(test)]
 mod tests {
     use http::StatusCode;
 
-    use super::*;
+    use super::{super::AuthenticateError, *};
 
     fn unavailable(retry_after: Option<u64>) -> FetchError {
         FetchError::Unavailable {
@@ -56,11 +49,14 @@ mod tests {
 
     #[test]
     fn a_registrys_wish_is_respected_within_reason() {
-        assert_eq!(
-            pause(1, &unavailable(Some(2))),
-            Some(Duration::from_secs(2))
-        );
+        let kept = pause(1, &unavailable(Some(2))).unwrap();
+        assert!((2000..2100).contains(&kept.as_millis()), "{kept:?}");
         assert_eq!(pause(1, &unavailable(Some(3600))), None);
+        let of_its_token_server = FetchError::Authenticate {
+            registry: "r".into(),
+            source: AuthenticateError::TokenServer(Box::new(unavailable(Some(3600)))),
+        };
+        assert_eq!(pause(1, &of_its_token_server), None);
     }
 
     #[test]

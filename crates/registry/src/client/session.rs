@@ -1,14 +1,16 @@
 //! Questions to the registry of one image: repetition, authentication, and what
 //! an answer's status means.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use http::{Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    AuthenticateError, Client, FetchError, Report, authenticate, retry,
+    AuthenticateError, Client, FetchError, Report, authenticate,
+    hosts::LONGEST_REST,
+    retry,
     wire::{Answer, Outgoing},
 };
 use crate::{
@@ -150,7 +152,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The answer, if it is one.
+    /// The answer, if it is one. What a host that is overloaded wishes is remembered.
     pub(super) fn succeeded(&self, answer: Answer) -> Result<Answer, FetchError> {
         let status = answer.status;
         if status.is_success() {
@@ -158,13 +160,16 @@ impl<'a> Session<'a> {
         }
         let (url, told) = (answer.url.to_string(), self.told(&answer));
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-            let wish = answer.headers.get(header::RETRY_AFTER);
-            let seconds = wish.and_then(|value| value.to_str().ok()?.parse().ok());
+            let retry_after = wished_pause(&answer.headers, SystemTime::now());
+            if let Some(time) = retry_after {
+                let endpoint = &answer.url.endpoint;
+                self.client.hosts.rest(endpoint, time, status, &told);
+            }
             return Err(FetchError::Unavailable {
                 url,
                 status,
                 told,
-                retry_after: seconds.map(Duration::from_secs),
+                retry_after,
             });
         }
         Err(FetchError::Unexpected { url, status, told })
@@ -194,6 +199,19 @@ impl<'a> Session<'a> {
     }
 }
 
+/// `Retry-After`, a number of seconds or a date, as far as it is believed.
+fn wished_pause(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    let wished = match value.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let date = httpdate::parse_http_date(value).ok()?;
+            date.duration_since(now).unwrap_or_default()
+        }
+    };
+    Some(wished.min(LONGEST_REST)).filter(|wished| !wished.is_zero())
+}
+
 #[derive(Deserialize)]
 struct Told {
     errors: Vec<ToldError>,
@@ -214,4 +232,30 @@ fn told_error(body: &[u8]) -> Option<ToldError> {
 
 pub(super) fn told_code(body: &[u8]) -> Option<String> {
     told_error(body).map(|error| error.code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_for_a_pause_is_read_in_both_forms_and_bounded() {
+        let now = httpdate::parse_http_date("Mon, 16 Nov 2026 10:00:00 GMT").unwrap();
+        for (value, seconds) in [
+            ("30", Some(30)),
+            (" 30 ", Some(30)),
+            ("86400", Some(300)),
+            ("Mon, 16 Nov 2026 10:00:45 GMT", Some(45)),
+            ("Tue, 17 Nov 2026 10:00:00 GMT", Some(300)),
+            ("Mon, 16 Nov 2026 09:00:00 GMT", None),
+            ("0", None),
+            ("-1", None),
+            ("99999999999999999999", None),
+            ("soon", None),
+        ] {
+            let headers = HeaderMap::from_iter([(header::RETRY_AFTER, value.parse().unwrap())]);
+            let expected = seconds.map(Duration::from_secs);
+            assert_eq!(wished_pause(&headers, now), expected, "{value}");
+        }
+    }
 }

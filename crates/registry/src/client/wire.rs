@@ -81,29 +81,39 @@ impl Session<'_> {
         })
     }
 
-    /// One request and its whole answer, in time and noted.
+    /// One request and its whole answer, in its turn, in time and noted. A host
+    /// that asked for a pause gets no request.
     async fn exchange(
         &mut self,
         url: &Url,
         outgoing: &Outgoing,
         is_home: bool,
     ) -> Result<Answer, FetchError> {
-        let began = Instant::now();
         let noted = self.report.begin(outgoing.method.as_str(), url);
-        let patience = self.patience();
-        let answer = timeout(patience, self.converse(url, outgoing, is_home)).await;
-        let answer = answer.unwrap_or_else(|_| {
-            Err(FetchError::Slow {
-                url: url.to_string(),
-                after: patience,
-            })
-        });
+        let _place = self.client.hosts.enter(&url.endpoint).await;
+        let began = Instant::now();
+        let answer = match self.client.hosts.resting(&url.endpoint) {
+            Some(error) => Err(error),
+            None => self.converse_in_time(url, outgoing, is_home).await,
+        };
         let outcome = match &answer {
             Ok(answer) => answer.status.to_string(),
             Err(error) => with_causes(error),
         };
         self.report.end(noted, outcome, began.elapsed());
         answer
+    }
+
+    async fn converse_in_time(
+        &mut self,
+        url: &Url,
+        outgoing: &Outgoing,
+        is_home: bool,
+    ) -> Result<Answer, FetchError> {
+        let after = self.patience();
+        let answer = timeout(after, self.converse(url, outgoing, is_home)).await;
+        let url = url.to_string();
+        answer.unwrap_or(Err(FetchError::Slow { url, after }))
     }
 
     pub(super) fn patience(&self) -> Duration {
@@ -196,7 +206,7 @@ impl Session<'_> {
 
     fn warn_of_plain_http(&self, endpoint: &Endpoint) {
         if endpoint.scheme == Scheme::Http && !is_loopback(&endpoint.host) {
-            self.client.warn_once(format!(
+            self.client.connector.warnings.once(format!(
                 "credentials are sent to {endpoint} in plain HTTP, where others may read them; \
                  give the registry a certificate"
             ));

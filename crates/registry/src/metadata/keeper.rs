@@ -11,6 +11,7 @@ use tokio::{sync::watch, time::sleep};
 use super::{Shared, Source, count};
 use crate::{
     client::{FetchError, Image},
+    jitter,
     reference::Reference,
 };
 
@@ -23,6 +24,10 @@ const IDLE: Duration = Duration::from_secs(3600);
 
 /// A refresh that failed is repeated after this time, if the TTL is not shorter.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
+
+/// This part of a pause is left to chance: what was asked about together at a
+/// start is not asked about together for ever.
+const CHANCE: u32 = 10;
 
 /// What is known about one image.
 #[derive(Debug)]
@@ -47,7 +52,9 @@ impl<S: Source> Keeper<S> {
         // Also after a panic of the source: nobody shall find an entry that
         // nobody keeps.
         let _forget = Forget(&self);
-        match self.source.fetch(&self.reference).await {
+        // On the heap, here and below: a task is as large as its largest moment for
+        // all of its life, and this one lives to sleep.
+        match Box::pin(self.source.fetch(&self.reference)).await {
             Ok(image) => {
                 let image = Arc::new(image);
                 self.state.send_replace(State::Known(Arc::clone(&image)));
@@ -67,16 +74,17 @@ impl<S: Source> Keeper<S> {
         }
     }
 
-    /// Keeps a tag's answer young for as long as somebody wants it.
+    /// Keeps a tag's answer young for as long as somebody wants it. No answer gets
+    /// older than the TTL, so chance makes pauses shorter, not longer.
     async fn refresh(&self, mut image: Arc<Image>, ttl: Duration) {
         let mut pause = ttl;
         let mut in_trouble = false;
         loop {
-            sleep(pause).await;
+            sleep(pause - jitter::below(pause / CHANCE)).await;
             if self.is_idle(ttl) {
                 return;
             }
-            match self.look_again(&image).await {
+            match Box::pin(self.look_again(&image)).await {
                 Ok(found) => {
                     self.count(|shared| &shared.counters.refreshes);
                     if let Some(moved) = found {

@@ -113,16 +113,18 @@ async fn a_moved_tag_is_noticed_after_the_ttl_and_delays_nobody() {
     let metadata = Metadata::new(source.clone(), Some(TTL));
     get(&metadata, "a/b:v1").await.unwrap();
     source.set("v1", 2);
-    sleep(TTL - Duration::from_secs(1)).await;
+    sleep(TTL * 9 / 10 - Duration::from_secs(1)).await;
     assert_eq!(*get(&metadata, "a/b:v1").await.unwrap(), image_of(1));
+    assert_eq!(source.counts(), (1, 0), "its answer is still young");
 
-    *source.0.takes.lock().unwrap() = Duration::from_secs(4);
-    sleep(Duration::from_secs(2)).await;
+    *source.0.takes.lock().unwrap() = TTL / 5;
+    sleep(TTL / 10 + Duration::from_secs(2)).await;
+    assert_eq!(source.counts(), (1, 1));
     let before = Instant::now();
     assert_eq!(*get(&metadata, "a/b:v1").await.unwrap(), image_of(1));
     assert_eq!(before.elapsed(), Duration::ZERO, "a refresh is under way");
 
-    sleep(Duration::from_secs(10)).await;
+    sleep(TTL / 2).await;
     assert_eq!(*get(&metadata, "a/b:v1").await.unwrap(), image_of(2));
     assert_eq!(metadata.statistics().moved, 1);
 }
@@ -223,7 +225,7 @@ async fn a_tag_that_nobody_wants_is_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_oldest_entry_makes_room() {
+async fn the_longest_unused_entry_makes_room() {
     let source = Scripted::with("v1", 1);
     let metadata = Metadata::new(source.clone(), None);
     for number in 0..=MOST_ENTRIES {
@@ -236,6 +238,56 @@ async fn the_oldest_entry_makes_room() {
     assert_eq!(metadata.statistics().hits, 1);
     get(&metadata, "a/b0:v1").await.unwrap();
     assert_eq!(metadata.statistics().hits, 1, "the first was forgotten");
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_do_not_exist_displace_no_image() {
+    let source = Scripted::with("v1", 1);
+    let metadata = Metadata::new(source.clone(), None);
+    for number in 0..MOST_ENTRIES - 1 {
+        get(&metadata, &format!("a/b{number}:v1")).await.unwrap();
+    }
+    for number in 0..100 {
+        let missing = get(&metadata, &format!("a/b{number}:v2")).await;
+        missing.unwrap_err();
+    }
+    let before = metadata.statistics();
+    assert_eq!(before.evicted, 99, "each makes room for the next");
+    get(&metadata, "a/b0:v1").await.unwrap();
+    assert_eq!(metadata.statistics().hits, before.hits + 1);
+}
+
+#[tokio::test]
+async fn a_known_image_takes_little_memory() {
+    let client = Client::new(
+        crate::auth::Keychain::Default,
+        crate::transport::Transport::default(),
+        crate::client::Timeouts::default(),
+    );
+    let (state, _) = watch::channel(State::Asking);
+    let keeper = Keeper {
+        source: Arc::new(client),
+        shared: std::sync::Weak::new(),
+        reference: reference("a/b:v1"),
+        ttl: Some(TTL),
+        state,
+    };
+    let size = size_of_val(&keeper.run());
+    assert!(size < 1000, "a sleeping keeper of {size} bytes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_asked_about_together_is_spread_by_and_by() {
+    let source = Scripted::with("v1", 1);
+    let metadata = Metadata::new(source.clone(), Some(TTL));
+    for number in 0..100 {
+        get(&metadata, &format!("a/b{number}:v1")).await.unwrap();
+    }
+    sleep(TTL * 19 / 20).await;
+    let (_, early) = source.counts();
+    assert!((10..90).contains(&early), "{early} of 100 at half time");
+    sleep(TTL / 20).await;
+    assert_eq!(source.counts().1, 100, "and none is too late");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,19 +8,12 @@ use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::{client::proxy::matcher::Matcher, rt::TokioIo};
 use rustls::{ClientConfig, pki_types::ServerName};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpStream, lookup_host},
-};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{TlsFailure, TlsPath, TrustError, proxy};
+use super::{TlsFailure, TlsPath, TrustError, dial::dial, proxy};
 use crate::url::Endpoint;
-
-/// Of several addresses of a host each gets this long, so that one that
-/// swallows packets does not use up the time of those that answer.
-const PER_ADDRESS: Duration = Duration::from_secs(3);
 
 /// A connection on which one request after the other may be sent.
 #[derive(Debug)]
@@ -83,28 +76,6 @@ pub(super) async fn open(
     let stream = connecting.await;
     let stream = stream.map_err(|error| ConnectError::Tls(TlsFailure::of(&error)))?;
     converse(stream).await
-}
-
-/// Connects to the first address that lets us.
-pub(super) async fn dial(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
-    let addresses = lookup_host((host, port)).await;
-    let addresses: Vec<_> = addresses.map_err(ConnectError::Resolve)?.collect();
-    let mut last = io::Error::other("the name has no address");
-    for address in &addresses {
-        let connecting = TcpStream::connect(address);
-        let connected = match addresses.len() {
-            1 => connecting.await,
-            _ => match tokio::time::timeout(PER_ADDRESS, connecting).await {
-                Ok(connected) => connected,
-                Err(_) => Err(io::ErrorKind::TimedOut.into()),
-            },
-        };
-        match connected {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(ConnectError::Tcp(last))
 }
 
 async fn converse(

@@ -10,7 +10,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{ConnectError, connect::dial, plain::is_loopback};
+use super::{ConnectError, dial::dial, plain::is_loopback};
 use crate::url::{Endpoint, Scheme};
 
 /// A proxy's answer is a line and a few headers.

@@ -12,8 +12,13 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
+use crate::warnings::Warnings;
+
 /// The names under which a directory may hold the authority, in this order.
 const FILES: [&str; 2] = ["ca.crt", "ca.pem"];
+
+/// What a certificate in PEM form begins with.
+const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 
 /// Why the operator's authority cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -149,12 +154,28 @@ pub(super) fn system() -> Arc<ClientConfig> {
     config(roots)
 }
 
-/// Trusts the authority in `directory` only.
-pub(super) async fn custom(directory: &Path) -> Result<(PathBuf, Arc<ClientConfig>), TrustError> {
+/// Trusts the authorities in `directory` only.
+pub(super) async fn custom(
+    directory: &Path,
+    warnings: &Warnings,
+) -> Result<(PathBuf, Arc<ClientConfig>), TrustError> {
     for name in FILES {
         let file = directory.join(name);
         match tokio::fs::read(&file).await {
-            Ok(text) => return Ok((file.clone(), config(roots(&text, file)?))),
+            Ok(text) => {
+                let trusted = roots(&text);
+                if trusted.roots.is_empty() {
+                    return Err(TrustError::Parse { file });
+                }
+                for position in &trusted.unusable {
+                    warnings.once(format!(
+                        "certificate {position} of {} is damaged or not one of an authority; going \
+                         on with the others of that file",
+                        file.display()
+                    ));
+                }
+                return Ok((file, config(trusted.roots)));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(TrustError::Read { file, source }),
         }
@@ -164,18 +185,32 @@ pub(super) async fn custom(directory: &Path) -> Result<(PathBuf, Arc<ClientConfi
     })
 }
 
-fn roots(text: &[u8], file: PathBuf) -> Result<RootCertStore, TrustError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(text) {
-        let added = certificate.ok().map(|certificate| roots.add(certificate));
+/// The authorities of a file.
+struct Trusted {
+    roots: RootCertStore,
+    /// The certificates that are none, counted from 1.
+    unusable: Vec<usize>,
+}
+
+/// Each certificate by itself: a damaged one does not void the others.
+fn roots(text: &[u8]) -> Trusted {
+    let text = String::from_utf8_lossy(text);
+    let mut trusted = Trusted {
+        roots: RootCertStore::empty(),
+        unusable: Vec::new(),
+    };
+    for (before, (begin, _)) in text.match_indices(BEGIN).enumerate() {
+        let rest = &text[begin..];
+        let next = rest[BEGIN.len()..].find(BEGIN);
+        let section = next.map_or(rest, |next| &rest[..BEGIN.len() + next]);
+        let added = CertificateDer::from_pem_slice(section.as_bytes())
+            .ok()
+            .map(|certificate| trusted.roots.add(certificate));
         if !matches!(added, Some(Ok(()))) {
-            return Err(TrustError::Parse { file });
+            trusted.unusable.push(before + 1);
         }
     }
-    if roots.is_empty() {
-        return Err(TrustError::Parse { file });
-    }
-    Ok(roots)
+    trusted
 }
 
 fn config(roots: RootCertStore) -> Arc<ClientConfig> {
@@ -184,4 +219,40 @@ fn config(roots: RootCertStore) -> Arc<ClientConfig> {
         .with_safe_default_protocol_versions()
         .expect("ring speaks TLS 1.2 and 1.3");
     Arc::new(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn authority(name: &str) -> String {
+        let mut parameters = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        parameters.self_signed(&key).unwrap().pem()
+    }
+
+    #[test]
+    fn a_damaged_certificate_does_not_void_the_others() {
+        let (first, last) = (authority("first"), authority("last"));
+        let no_base64 = format!("{BEGIN}\n!!!\n-----END CERTIFICATE-----\n");
+        let no_certificate = format!("{BEGIN}\nAAAA\n-----END CERTIFICATE-----\n");
+        let no_end = format!("{BEGIN}\nMIIB\n");
+        let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        for (text, good, unusable) in [
+            (format!("{first}{last}"), 2, vec![]),
+            (format!("# the old one\n{first}\n{last}"), 2, vec![]),
+            (format!("{first}{no_base64}{last}"), 2, vec![2]),
+            (format!("{no_certificate}{first}{last}"), 2, vec![1]),
+            (format!("{first}{no_end}{last}"), 2, vec![2]),
+            (format!("{key}{first}{last}{no_end}"), 2, vec![3]),
+            (no_base64.clone(), 0, vec![1]),
+            (key.to_owned(), 0, vec![]),
+            ("no certificate".to_owned(), 0, vec![]),
+        ] {
+            let trusted = roots(text.as_bytes());
+            assert_eq!(trusted.roots.len(), good, "{text}");
+            assert_eq!(trusted.unusable, unusable, "{text}");
+        }
+    }
 }

@@ -100,6 +100,10 @@ fn every_form_of_an_entry_is_understood() {
             r#"{"auth":" dXNlcjpwYXNzOndvcmQ=\n"}"#,
             Some(basic("user", "pass:word")),
         ),
+        (
+            r#"{"auth":"dXNlcjpwYXNzOndvcmQ"}"#,
+            Some(basic("user", "pass:word")),
+        ),
         (r#"{"username":"u","password":"p"}"#, Some(basic("u", "p"))),
         (
             r#"{"auth":"dXNlcjpwYXNzOndvcmQ=","username":"u","password":"p"}"#,
