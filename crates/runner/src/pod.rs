@@ -6,6 +6,7 @@
 //!    ├─ functions: per-function settings and warm-up   ├─ owners: which runners live
 //!    └─ sweep ─► judge over others' pods, care for our own (both pure)
 //! ```
+//! All of it talks to the API server through `api`, and takes the time from `headers`.
 
 pub mod api;
 pub mod blueprint;
@@ -17,6 +18,7 @@ pub mod evaluate;
 #[cfg(test)]
 mod fake;
 pub mod functions;
+pub mod headers;
 pub mod judge;
 pub mod launch;
 mod life;
@@ -26,15 +28,8 @@ pub mod progress;
 pub mod pull_secret;
 pub mod roster;
 pub mod runtime;
+pub mod seen;
 pub mod sweep;
+mod tags;
 pub mod template;
 pub mod watch;
-
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Seconds, as annotations have them.
-fn unix_now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
-}

@@ -25,6 +25,10 @@ pub const IMAGE_REFERENCE: &str = "fn.kpt.dev/image-reference";
 pub const IMAGE_DIGEST: &str = "fn.kpt.dev/image-digest";
 /// Which runner a pod belongs to.
 pub const OWNER: &str = "fn.kpt.dev/owner";
+/// Which process of that runner made it: another one after each restart.
+pub const INCARNATION: &str = "fn.kpt.dev/owner-incarnation";
+/// That its owner could not have a lease when it made it.
+pub const WITHOUT_LEASE: &str = "fn.kpt.dev/owner-without-lease";
 
 const SERVICE_NAME_LABEL: &str = "app.kubernetes.io/name";
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
@@ -45,6 +49,9 @@ pub struct Blueprint<'a> {
     pub max_message_size: usize,
     pub pull_secret: Option<&'a str>,
     pub owner: &'a str,
+    pub incarnation: &'a str,
+    /// Whether others can see by a lease that the owner lives.
+    pub has_lease: bool,
     pub reclaim_after: u64,
     pub resources: Option<&'a ResourceRequirements>,
 }
@@ -55,14 +62,19 @@ pub fn pod(templates: &Templates, blueprint: &Blueprint<'_>) -> Pod {
     name(&mut pod.metadata, blueprint);
     label(&mut pod.metadata, IMAGE_LABEL, blueprint.name);
     let reclaim_after = blueprint.reclaim_after.to_string();
+    let without_lease = (!blueprint.has_lease).then_some((WITHOUT_LEASE, "true"));
     for (key, value) in [
         (TEMPLATE_VERSION, templates.version.as_str()),
         (RECLAIM_AFTER, &reclaim_after),
         (IMAGE_REFERENCE, blueprint.image),
         (IMAGE_DIGEST, blueprint.digest),
         (OWNER, blueprint.owner),
+        (INCARNATION, blueprint.incarnation),
         (SAFE_TO_EVICT, "true"),
-    ] {
+    ]
+    .into_iter()
+    .chain(without_lease)
+    {
         let annotations = pod.metadata.annotations.get_or_insert_default();
         annotations.insert(key.to_owned(), value.to_owned());
     }
@@ -113,8 +125,15 @@ fn arguments(blueprint: &Blueprint<'_>) -> Vec<String> {
     ];
     flags
         .into_iter()
-        .chain(blueprint.entrypoint.iter().cloned())
+        .chain(blueprint.entrypoint.iter().map(|word| literally(word)))
         .collect()
+}
+
+/// Kubernetes replaces `$(NAME)` in arguments by a variable's value, and `$$` by
+/// `$`. An image's entrypoint is not written for that: each word has to arrive as
+/// the image has it. A template's own arguments stay as their author wrote them.
+fn literally(word: &str) -> String {
+    word.replace('$', "$$")
 }
 
 /// A template's own name, or the wish for a generated one, would get in the way.
@@ -148,6 +167,8 @@ mod tests {
             max_message_size: 6_291_456,
             pull_secret: Some("auth-secret"),
             owner: "runner-1",
+            incarnation: "x1y2z",
+            has_lease: true,
             reclaim_after: 1_800_000_000,
             resources: None,
         }
@@ -189,6 +210,32 @@ mod tests {
         assert_eq!(annotations[IMAGE_REFERENCE], "example.com/fn:v1");
         assert_eq!(annotations[TEMPLATE_VERSION], templates.version);
         assert_eq!(annotations[SAFE_TO_EVICT], "true");
+    }
+
+    #[test]
+    fn an_entrypoint_arrives_as_the_image_has_it() {
+        let mut templates = Templates::inline("example.com/wrapper:v1");
+        let function = &mut templates.pod.spec.as_mut().unwrap().containers[0];
+        function.args = Some(vec!["--started-ahead=$(AHEAD)".into()]);
+        let entrypoint = ["sh", "-c", "echo $(HOME) $$ $1"].map(str::to_owned);
+        let pod = pod(&templates, &blueprint(&entrypoint));
+        let arguments = pod.spec.unwrap().containers[0].args.clone().unwrap();
+        assert_eq!(arguments.first().unwrap(), "--started-ahead=$(AHEAD)");
+        assert_eq!(arguments.last().unwrap(), "echo $$(HOME) $$$$ $$1");
+    }
+
+    #[test]
+    fn a_pod_says_whether_its_owner_has_a_lease() {
+        let templates = Templates::inline("example.com/wrapper:v1");
+        for has_lease in [true, false] {
+            let blueprint = Blueprint {
+                has_lease,
+                ..blueprint(&[])
+            };
+            let annotations = pod(&templates, &blueprint).metadata.annotations.unwrap();
+            assert_eq!(annotations[INCARNATION], "x1y2z");
+            assert_eq!(annotations.contains_key(WITHOUT_LEASE), !has_lease);
+        }
     }
 
     #[test]

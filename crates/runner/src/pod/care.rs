@@ -6,9 +6,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{
-    blueprint::RECLAIM_AFTER,
-    judge::{annotation, belongs_to},
     roster::{Entry, Stage},
+    seen::SeenPod,
     watch::Watched as _,
 };
 use crate::pool::PodId;
@@ -30,16 +29,16 @@ pub enum Care {
 }
 
 /// Looks at what the roster and the watch know of a pod.
-pub fn care(entry: &Entry, pod: Option<&Pod>, me: &str) -> Care {
-    let is_ours = |pod: &Pod| belongs_to(&pod.metadata, me);
+pub fn care(entry: &Entry, pod: Option<&SeenPod>, me: &str) -> Care {
+    let is_ours = |pod: &SeenPod| pod.identity.belongs_to(me);
     match (&entry.stage, pod, entry.id) {
         (Stage::Leaving, None, _) => Care::Forget,
         (Stage::Leaving, Some(pod), _) if !is_ours(pod) => Care::Forget,
-        (Stage::Leaving, Some(pod), _) if pod.metadata.deletion_timestamp.is_none() => Care::Remove,
+        (Stage::Leaving, Some(pod), _) if !pod.identity.is_leaving => Care::Remove,
         (Stage::Starting(_), Some(_), Some(id)) => Care::Review(id),
         (Stage::Ready, None, Some(id)) => Care::GiveUp(id, Pod::GONE.into()),
         (Stage::Ready, Some(pod), Some(id)) if !is_ours(pod) => Care::HandOver(id),
-        (Stage::Ready, Some(pod), Some(id)) => match pod.loss() {
+        (Stage::Ready, Some(pod), Some(id)) => match Pod::loss(pod) {
             Some(reason) => Care::GiveUp(id, reason),
             None => Care::Review(id),
         },
@@ -47,12 +46,14 @@ pub fn care(entry: &Entry, pod: Option<&Pod>, me: &str) -> Care {
     }
 }
 
-/// Until when others have to leave the pod alone, if it does not say so already.
-pub fn extension(pod: &Pod, last_use: u64, ttl: Duration) -> Option<u64> {
-    let wanted = last_use + ttl.as_secs();
-    let told = annotation(&pod.metadata, RECLAIM_AFTER).and_then(|text| text.parse().ok());
-    let is_enough = told.is_some_and(|told: u64| told >= wanted);
-    (!is_enough).then_some(wanted)
+/// Until when others have to leave the pod alone, in Unix seconds, if that is to be
+/// written anew: because it is missing, or use has extended it and less than half of
+/// the TTL is left. So a busy pod is patched once in half a TTL, not at every sweep.
+pub fn extension(pod: &SeenPod, now: u64, idle: Duration, ttl: Duration) -> Option<u64> {
+    let ttl = ttl.as_secs();
+    let wanted = (now + ttl).saturating_sub(idle.as_secs());
+    let is_enough = |told: u64| told >= wanted || told >= now + ttl / 2;
+    (!pod.reclaim_after.is_some_and(is_enough)).then_some(wanted)
 }
 
 #[cfg(test)]
@@ -73,13 +74,14 @@ mod tests {
         }
     }
 
-    fn pod(owner: &str, phase: &str, is_leaving: bool) -> Pod {
+    fn pod(owner: &str, phase: &str, is_leaving: bool) -> SeenPod {
         let mut pod = json!({ "metadata": { "annotations": { OWNER: owner } },
                               "status": { "phase": phase, "podIP": "10.0.0.1" } });
         if is_leaving {
             pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         }
-        serde_json::from_value(pod).unwrap()
+        let pod: Pod = serde_json::from_value(pod).unwrap();
+        pod.seen()
     }
 
     #[test]
@@ -127,20 +129,21 @@ mod tests {
     }
 
     #[test]
-    fn use_extends_a_pods_time_and_a_broken_time_is_repaired() {
+    fn use_extends_a_pods_time_once_half_of_it_is_over_and_a_missing_time_is_repaired() {
         let ttl = Duration::from_secs(100);
-        let told = |text: &str| {
-            let mut pod = pod("me", "Running", false);
-            let annotations = pod.metadata.annotations.get_or_insert_default();
-            annotations.insert(RECLAIM_AFTER.to_owned(), text.to_owned());
-            pod
+        let told = |reclaim_after: Option<u64>| SeenPod {
+            reclaim_after,
+            ..pod("me", "Running", false)
         };
-        assert_eq!(extension(&told("1100"), 1000, ttl), None);
-        assert_eq!(extension(&told("1099"), 1000, ttl), Some(1100));
-        assert_eq!(extension(&told("soon"), 1000, ttl), Some(1100));
-        assert_eq!(
-            extension(&pod("me", "Running", false), 1000, ttl),
-            Some(1100)
-        );
+        let extension = |told_until, idle| {
+            let idle = Duration::from_secs(idle);
+            extension(&told(told_until), 1000, idle, ttl)
+        };
+        assert_eq!(extension(Some(1100), 0), None);
+        assert_eq!(extension(Some(1050), 0), None, "half is left");
+        assert_eq!(extension(Some(1049), 0), Some(1100));
+        assert_eq!(extension(Some(1010), 70), Some(1030), "by its last use");
+        assert_eq!(extension(Some(1010), 90), None, "it idles");
+        assert_eq!(extension(None, 90), Some(1010), "missing or broken");
     }
 }

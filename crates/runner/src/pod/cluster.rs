@@ -6,8 +6,12 @@ use std::{env, time::Duration};
 use anyhow::{Context as _, Result};
 use kube::{
     Client, Config,
+    client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use tower::util::MapResponseLayer;
+
+use super::headers::ServerHeaders;
 
 /// How to go on without any of this.
 pub const WITHOUT_PODS: &str =
@@ -32,6 +36,8 @@ const IN_CLUSTER: &str = "KUBERNETES_SERVICE_HOST";
 #[allow(missing_debug_implementations)]
 pub struct Cluster {
     pub client: Client,
+    /// What its answers say beside their content.
+    pub headers: ServerHeaders,
     /// The runner's own.
     pub namespace: String,
     /// Names this runner among others: the same after a restart of its
@@ -51,15 +57,21 @@ impl Cluster {
         .with_context(|| format!("the pod runtime needs a cluster; {WITHOUT_PODS}"))?;
         config.connect_timeout = Some(CONNECT);
         config.read_timeout = Some(SILENCE);
+        // What is repeated, and when, is decided in `api`, and told to who waits.
+        config.default_retry = false;
         let namespace = if is_inside {
             config.default_namespace.clone()
         } else {
             DEFAULT_NAMESPACE.to_owned()
         };
-        let client = Client::try_from(config)
+        let client = ClientBuilder::try_from(config)
             .with_context(|| format!("cannot use the cluster's configuration; {WITHOUT_PODS}"))?;
+        let headers = ServerHeaders::default();
+        let hearing = headers.clone();
+        let hear = MapResponseLayer::new(move |response| hearing.hear(response));
         Ok(Self {
-            client,
+            client: client.with_layer(&hear).build(),
+            headers,
             namespace,
             identity: identity(is_inside),
         })

@@ -1,21 +1,36 @@
 //! An API server of a few lines, for answers that a real one gives only in trouble.
 
-use std::{convert::Infallible, future::ready, sync::Arc};
+use std::{future::ready, sync::Arc};
 
+use futures::future::BoxFuture;
 use http::{Request, Response};
 use kube::client::{Body, Client};
 use serde_json::{Value, json};
+use tower::BoxError;
 
 /// A client whose every request is answered with a code and an object.
 pub(super) fn client(
     answer: impl Fn(&Request<Body>) -> (u16, Value) + Send + Sync + 'static,
 ) -> Client {
+    slow(move |request| {
+        let (code, object) = answer(&request);
+        Box::pin(ready((code, object.to_string())))
+    })
+}
+
+/// The same with answers that may take time, and have any text, such as the events
+/// of a watch.
+pub(super) fn slow(
+    answer: impl Fn(Request<Body>) -> BoxFuture<'static, (u16, String)> + Send + Sync + 'static,
+) -> Client {
     let answer = Arc::new(answer);
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (code, object) = answer(&request);
-        let body = Body::from(object.to_string().into_bytes());
-        let response = Response::builder().status(code).body(body);
-        ready(Ok::<_, Infallible>(response.expect("a response")))
+        let answer = answer(request);
+        async move {
+            let (code, text) = answer.await;
+            let body = Body::from(text.into_bytes());
+            Ok::<_, BoxError>(Response::builder().status(code).body(body)?)
+        }
     });
     Client::new(service, "test")
 }

@@ -6,11 +6,14 @@
 //! ```
 //! Every step is bounded by the start timeout, and while it lasts the roster
 //! knows what the pod waits for. Requests that may succeed later are repeated.
-//! What the time went to is in the log, and told to callers who got no pod.
+//! What the time went to is in the log, and callers who got no pod hear it, too.
 
 mod create;
 mod explain;
 mod phases;
+mod remove;
+#[cfg(test)]
+mod tests;
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -21,21 +24,22 @@ use std::{
 use explain::unknown_image;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
-use phases::{Phase, Phases, Told};
+pub use phases::Phase;
+use phases::{Phases, Told};
 use registry::{Client, Metadata, Reference};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    blueprint::WRAPPER_PORT,
-    connect::{Connection, connect},
+    api::Gate,
+    connect::{Address, Connection},
     current_template::CurrentTemplate,
     functions::Functions,
-    judge::belongs_to,
     names::pod_name,
     owners::Owners,
-    progress::{Progress, progress},
+    progress::Progress,
     pull_secret::PullSecret,
     roster::Roster,
+    seen::{SeenPod, SeenService},
     watch::Watch,
 };
 use crate::pool::{Failure, Launcher, PodId};
@@ -44,13 +48,17 @@ use crate::pool::{Failure, Launcher, PodId};
 pub struct PodLauncher {
     pub pods: Api<Pod>,
     pub services: Api<Service>,
+    pub gate: Gate,
     pub namespace: String,
     pub cluster_domain: String,
     pub start_timeout: Duration,
     pub max_message_size: usize,
     pub owner: String,
+    /// Names this process among all that ever were this runner.
+    pub incarnation: String,
     pub owners: Arc<Owners>,
     pub watch: Watch<Pod>,
+    pub service_watch: Watch<Service>,
     pub roster: Arc<Roster>,
     pub metadata: Metadata<Client>,
     pub templates: CurrentTemplate,
@@ -95,13 +103,8 @@ impl Launcher for PodLauncher {
     }
 
     async fn delete(&self, pod: PodId) {
-        let Some(name) = self.roster.leave(pod) else {
-            return;
-        };
-        if self.is_ours(&name) {
+        if let Some(name) = self.roster.leave(pod) {
             self.remove(&name).await;
-        } else {
-            self.roster.forget(&name);
         }
     }
 }
@@ -122,16 +125,16 @@ impl PodLauncher {
         clock.over(Phase::Metadata);
         let name = pod_name(function, &image.digest.to_string(), &unique());
         self.roster.name(id, &name);
-        self.create(function, &reference, &image, &name, id, deadline)
+        let service = self
+            .create(function, &reference, &image, &name, id, deadline)
             .await?;
         clock.over(Phase::Create);
         self.roster.waits_for(id, "its containers".into());
-        let address = self.address(&name);
         let come_up = async {
             self.watch.addressed(&name).await;
-            connect(&address).await
+            self.address(&name, service.as_ref()).connect().await
         };
-        let look = |pod: &Pod| {
+        let look = |pod: &SeenPod| {
             clock.see(pod);
             self.roster.waits_for(id, waits_for(pod));
         };
@@ -157,30 +160,23 @@ impl PodLauncher {
         })
     }
 
-    /// Whether nobody else has taken the pod over. That happens to a runner that
-    /// was cut off from the cluster for so long that it was taken for dead.
-    pub fn is_ours(&self, name: &str) -> bool {
-        let pod = self.watch.get(name);
-        pod.is_none_or(|pod| belongs_to(&pod.metadata, &self.owner))
-    }
-
     /// Connects to a pod that is there already.
     pub async fn reach(&self, name: &str) -> Result<tonic::transport::Channel, String> {
-        let address = self.address(name);
+        let address = self.address(name, None);
         // Cancel-safe: whichever is first, the other is of no use any more.
         tokio::select! {
-            channel = connect(&address) => channel.map_err(|error| error.to_string()),
+            channel = address.connect() => channel.map_err(|error| error.to_string()),
             reason = self.watch.lost(name) => Err(reason),
         }
     }
 
-    fn address(&self, name: &str) -> String {
-        let Self {
-            namespace,
-            cluster_domain,
-            ..
-        } = self;
-        format!("{name}.{namespace}.svc.{cluster_domain}:{WRAPPER_PORT}")
+    /// Where a pod's wrapper is, by its service as it was created or is seen.
+    fn address(&self, name: &str, created: Option<&SeenService>) -> Address {
+        let (namespace, domain) = (&self.namespace, &self.cluster_domain);
+        let seen = || self.service_watch.get(name)?.address;
+        let ip = created.and_then(|service| service.address).or_else(seen);
+        let host = format!("{name}.{namespace}.svc.{domain}");
+        Address { host, ip }
     }
 }
 
@@ -197,7 +193,7 @@ impl Clock {
         self.with(|phases, now| phases.over(phase, now));
     }
 
-    fn see(&self, pod: &Pod) {
+    fn see(&self, pod: &SeenPod) {
         self.with(|phases, now| phases.see(pod, now));
     }
 
@@ -211,9 +207,9 @@ impl Clock {
 }
 
 /// What a pod that has not answered yet waits for.
-fn waits_for(pod: &Pod) -> String {
-    match progress(pod) {
-        Progress::Waiting(what) => what,
+fn waits_for(pod: &SeenPod) -> String {
+    match &pod.progress {
+        Progress::Waiting(what) => what.clone(),
         _ => "the wrapper server's answer".into(),
     }
 }

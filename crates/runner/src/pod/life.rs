@@ -1,7 +1,7 @@
 //! What the pod runtime does by itself: adoption and warm-up, then everything
 //! that happens at intervals. One task, which ends with the runtime.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{future::pending, pin::pin, sync::Arc, time::Duration};
 
 use futures::{
     FutureExt as _,
@@ -13,6 +13,7 @@ use tokio::{
 };
 
 use super::{
+    api::jittered,
     functions::{Functions, LOOK_INTERVAL},
     sweep::Sweeper,
 };
@@ -24,6 +25,10 @@ const TEMPLATE: Duration = Duration::from_secs(5);
 /// How long callers wait for pods to be adopted. One that needs longer comes late,
 /// and one more may have been started.
 const ADOPTION: Duration = Duration::from_secs(5);
+
+/// How long other runners have for their share of what a departed one has left,
+/// before this one takes it.
+const TURN_OF_OTHERS: Duration = Duration::from_secs(5);
 
 /// What happens by itself: adoption and warm-up, then everything at intervals.
 pub(super) struct Life {
@@ -41,7 +46,11 @@ impl Life {
         let launcher = &sweeper.launcher;
         // Whether a pod can be adopted depends on the template.
         let template = launcher.templates.get(Instant::now() + TEMPLATE);
-        let _ = futures::join!(launcher.watch.synced(), sweeper.services.synced(), template);
+        let _ = futures::join!(
+            launcher.watch.synced(),
+            launcher.service_watch.synced(),
+            template
+        );
         let adoption = pin!(sweeper.sweep());
         let mut adoption = adoption.fuse();
         if timeout(ADOPTION, &mut adoption).await.is_err() {
@@ -81,16 +90,26 @@ impl Life {
     async fn sweep_at_intervals(&self) {
         let mut scans = interval(self.scan_interval);
         scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        scans.reset();
+        // Runners that were started together do not go on in step.
+        scans.reset_after(jittered(self.scan_interval));
         let mut templates = self.sweeper.launcher.templates.clone();
+        let mut is_left_to_others = true;
         loop {
+            let turn_of_others = async {
+                if is_left_to_others {
+                    sleep(TURN_OF_OTHERS).await;
+                } else {
+                    pending::<()>().await;
+                }
+            };
             // Cancel-safe: what is not heard now is heard next.
             tokio::select! {
                 _ = scans.tick() => {}
                 () = templates.changed() => {}
                 () = self.sweeper.owners.departure() => {}
+                () = turn_of_others => {}
             }
-            self.sweeper.sweep().await;
+            is_left_to_others = self.sweeper.sweep().await;
         }
     }
 

@@ -3,7 +3,10 @@
 //! be adopted or collected.
 //!
 //! Where leases are not allowed nobody can be known to be dead: foreign pods are
-//! then left alone until their time is over, which a live owner extends.
+//! then left alone until their time is over, which a live owner extends. Whether
+//! that has changed is asked every minute. Once leases have worked a refusal is
+//! trouble like any other: roles are replaced, authorisers have bad moments, and a
+//! runner that stopped renewing would be taken for dead while it lives.
 
 mod census;
 
@@ -20,8 +23,8 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{
-    Api,
-    api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams},
+    Api, ResourceExt as _,
+    api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
 use tokio::{
@@ -29,7 +32,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::api::{self, ApiError};
+use super::{
+    api::{self, ApiError},
+    seen::deletion,
+};
 
 /// Marks the leases of runners; its value is the runner's identity.
 const RUNNER_LABEL: &str = "fn.kpt.dev/runner";
@@ -38,6 +44,8 @@ const RUNNER_LABEL: &str = "fn.kpt.dev/runner";
 const FIRST_ATTEMPTS: Duration = Duration::from_secs(1);
 /// Between renewals, and between regular looks.
 const RENEWAL: Duration = Duration::from_secs(5);
+/// Between questions whether leases are still not allowed.
+const DENIED: Duration = Duration::from_secs(60);
 /// For saying goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -47,6 +55,8 @@ pub struct Owners {
     me: String,
     census: Mutex<Census>,
     access: watch::Sender<Access>,
+    /// Of our own lease.
+    uid: Mutex<Option<String>>,
     /// Told when a runner has gone or died.
     departures: Notify,
 }
@@ -66,6 +76,7 @@ impl Owners {
             me: me.to_owned(),
             census: Mutex::new(Census::new(me)),
             access: watch::channel(Access::NotTried).0,
+            uid: Mutex::default(),
             departures: Notify::new(),
         }
     }
@@ -110,11 +121,17 @@ impl Owners {
         let _ = access.wait_for(|access| *access != Access::NotTried).await;
     }
 
-    /// Renews and looks until leases turn out not to be allowed.
+    /// Whether others can see that we live.
+    pub fn has_lease(&self) -> bool {
+        *self.access.borrow() == Access::Works
+    }
+
+    /// Renews and looks; where leases are not allowed, asks now and then.
     pub async fn keep(&self) {
         let mut trouble = None;
-        while *self.access.borrow() != Access::Denied {
-            sleep(RENEWAL).await;
+        loop {
+            let is_denied = *self.access.borrow() == Access::Denied;
+            sleep(if is_denied { DENIED } else { RENEWAL }).await;
             self.round(&mut trouble).await;
         }
     }
@@ -127,14 +144,23 @@ impl Owners {
 
     /// Tells that we are gone, so that others need not wait.
     pub async fn leave(&self) {
-        let (name, parameters) = (lease_name(&self.me), DeleteParams::default());
+        let uid = self.uid().clone();
+        let (name, parameters) = (lease_name(&self.me), deletion(&uid, &None));
         let _ = timeout(GOODBYE, self.api.delete(&name, &parameters)).await;
     }
 
-    /// Removes a dead runner's lease, once nothing of it is left.
+    /// Removes a dead runner's lease, once nothing of it is left. Not if the runner
+    /// has renewed it meanwhile.
     pub async fn bury(&self, owner: &str) {
-        let name = lease_name(owner);
-        let _ = api::once(self.api.delete(&name, &DeleteParams::default())).await;
+        let Some(lease) = self.known().lease(owner).cloned() else {
+            return;
+        };
+        let (name, parameters) = (lease_name(owner), deletion(&lease.uid, &lease.version));
+        let _ = api::once(self.api.delete(&name, &parameters)).await;
+    }
+
+    fn uid(&self) -> MutexGuard<'_, Option<String>> {
+        self.uid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn round(&self, trouble: &mut Option<String>) {
@@ -142,12 +168,20 @@ impl Owners {
             Ok(()) => self.look(true).await,
             Err(error) => Err(error),
         };
-        match outcome {
-            Ok(()) => {
-                *trouble = None;
+        let access = *self.access.borrow();
+        match (outcome, access) {
+            (Ok(()), _) => {
+                if trouble.take().is_some() {
+                    tracing::info!("the runner's lease is renewed again");
+                } else if access == Access::Denied {
+                    tracing::info!("leases can be used now");
+                }
                 self.access.send_replace(Access::Works);
             }
-            Err(error) if error.is_denied() => {
+            (Err(error), Access::Denied) => {
+                tracing::debug!("leases still cannot be used: {}", error.message);
+            }
+            (Err(error), Access::NotTried) if error.is_denied() => {
                 tracing::warn!(
                     "leases cannot be used, so pods of a runner that has ended are not adopted \
                      and stay until their time is over; to change that, allow create, patch, list \
@@ -156,9 +190,12 @@ impl Owners {
                 );
                 self.access.send_replace(Access::Denied);
             }
-            Err(error) => {
+            (Err(error), _) => {
                 if trouble.is_none() {
-                    tracing::warn!("cannot renew the runner's lease: {}", error.message);
+                    tracing::warn!(
+                        "cannot renew the runner's lease, trying again: {}",
+                        error.message
+                    );
                 }
                 *trouble = Some(error.message);
                 self.known().excuse();
@@ -172,8 +209,8 @@ impl Owners {
         let patch = Patch::Merge(&patch);
         let parameters = PatchParams::default();
         match api::once(self.api.patch(&name, &parameters, &patch)).await {
-            Err(error) if error.code == Some(404) => {}
-            outcome => return outcome.map(drop),
+            Err(error) if error.says_it_is_gone() => {}
+            outcome => return outcome.map(|lease| *self.uid() = lease.uid()),
         }
         let expiry = RENEWAL * MISSED_LOOKS;
         let lease = Lease {
@@ -190,7 +227,7 @@ impl Owners {
             }),
         };
         let created = api::once(self.api.create(&PostParams::default(), &lease)).await;
-        created.map(drop)
+        created.map(|lease| *self.uid() = lease.uid())
     }
 
     async fn look(&self, is_regular: bool) -> Result<(), ApiError> {
@@ -208,8 +245,13 @@ impl Owners {
 }
 
 fn found(lease: Lease) -> Option<Found> {
-    let owner = lease.metadata.labels?.remove(RUNNER_LABEL)?;
-    Some((owner, lease.spec.and_then(|spec| spec.renew_time)))
+    let metadata = lease.metadata;
+    Some(Found {
+        owner: metadata.labels?.remove(RUNNER_LABEL)?,
+        renewed: lease.spec.and_then(|spec| spec.renew_time),
+        uid: metadata.uid,
+        version: metadata.resource_version,
+    })
 }
 
 fn lease_name(owner: &str) -> String {
@@ -217,67 +259,4 @@ fn lease_name(owner: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::*;
-    use crate::pod::fake;
-
-    fn lease(owner: &str) -> Value {
-        json!({ "metadata": { "name": lease_name(owner), "labels": { RUNNER_LABEL: owner } },
-                "spec": { "renewTime": "2026-01-01T00:00:00.000000Z" } })
-    }
-
-    /// Owners over a cluster whose answers to lists are taken from the front.
-    fn owners(mut lists: Vec<(u16, Value)>) -> Owners {
-        lists.reverse();
-        let lists = Mutex::new(lists);
-        let client = fake::client(move |request| {
-            if request.method() == http::Method::GET {
-                lists.lock().unwrap().pop().expect("one look too many")
-            } else {
-                (200, lease("me"))
-            }
-        });
-        Owners::new(Api::namespaced(client, "pods"), "me")
-    }
-
-    fn list(owners: &[&str]) -> (u16, Value) {
-        let items: Vec<Value> = owners.iter().map(|owner| lease(owner)).collect();
-        let list = json!({ "kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1",
-                           "metadata": {}, "items": items });
-        (200, list)
-    }
-
-    #[tokio::test]
-    async fn a_runner_that_began_after_the_last_look_is_alive() {
-        let owners = owners(vec![list(&["me"]), list(&["me", "new"])]);
-        owners.begin().await;
-        let census = owners.census(["me", "new"]).await;
-        assert_eq!(census.life("new"), Life::Alive);
-        assert_eq!(census.life("me"), Life::Me);
-    }
-
-    #[tokio::test]
-    async fn a_runner_without_a_lease_is_dead_and_that_is_looked_up_each_time() {
-        let owners = owners(vec![list(&["old"]), list(&[]), list(&["old"])]);
-        owners.begin().await;
-        assert_eq!(owners.census(["old"]).await.life("old"), Life::Alive);
-        assert_eq!(owners.census(["gone"]).await.life("gone"), Life::Dead);
-        owners.departure().await;
-        assert_eq!(owners.census(["old"]).await.life("old"), Life::Alive);
-    }
-
-    #[tokio::test]
-    async fn where_nothing_can_be_looked_up_nobody_is_dead() {
-        let failing = owners(vec![list(&[]), fake::refusal(500, "Internal", "no")]);
-        failing.begin().await;
-        assert_eq!(failing.census(["other"]).await.life("other"), Life::Unknown);
-
-        let denied = owners(vec![fake::refusal(403, "Forbidden", "no")]);
-        denied.begin().await;
-        denied.begun().await;
-        assert_eq!(denied.census(["other"]).await.life("other"), Life::Unknown);
-        denied.keep().await;
-    }
-}
+mod tests;

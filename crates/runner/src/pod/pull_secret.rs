@@ -9,6 +9,7 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use k8s_openapi::{
@@ -20,7 +21,9 @@ use kube::{
     api::{ObjectMeta, PostParams},
 };
 use serde::de::IgnoredAny;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::api::jittered;
 
 const TYPE: &str = "kubernetes.io/dockerconfigjson";
 const KEY: &str = ".dockerconfigjson";
@@ -28,6 +31,9 @@ const KEY: &str = ".dockerconfigjson";
 /// Other runners keep the same secret: whoever comes second looks again. Each
 /// round that fails is one in which another runner has succeeded.
 const ROUNDS: usize = 5;
+
+/// The pause while the API server has too much to do, which is what it asks for.
+const OVERLOAD: Duration = Duration::from_secs(2);
 
 /// The secret and the file that it is a copy of.
 #[derive(Debug, Clone)]
@@ -103,21 +109,25 @@ impl PullSecret {
         let content = ByteString(self.read().await?);
         let mut round = 1;
         loop {
-            let outcome = match self.get().await? {
-                None => self.create(content.clone()).await,
-                Some(secret) => match change(secret, &content) {
-                    Change::None => return Ok(Kept::Alone),
-                    Change::OtherType(kind) => {
-                        let name = self.name.clone();
-                        return Err(PullSecretError::OtherType { name, kind });
-                    }
-                    Change::Replace(secret) => self.update(&secret).await,
-                },
-            };
-            match outcome {
+            match self.keep_once(&content).await {
                 Err(error) if error.is_race() && round < ROUNDS => round += 1,
+                Err(error) if error.is_overload() => sleep(jittered(OVERLOAD)).await,
                 outcome => return outcome,
             }
+        }
+    }
+
+    async fn keep_once(&self, content: &ByteString) -> Result<Kept, PullSecretError> {
+        let Some(secret) = self.get().await? else {
+            return self.create(content.clone()).await;
+        };
+        match change(secret, content) {
+            Change::None => Ok(Kept::Alone),
+            Change::OtherType(kind) => {
+                let name = self.name.clone();
+                Err(PullSecretError::OtherType { name, kind })
+            }
+            Change::Replace(secret) => self.update(&secret).await,
         }
     }
 
@@ -179,11 +189,23 @@ impl PullSecret {
 impl PullSecretError {
     /// Somebody else has created, changed or deleted it in the same moment.
     fn is_race(&self) -> bool {
+        !matches!(self, Self::Get { .. }) && matches!(self.code(), Some(404 | 409))
+    }
+
+    /// The API server has too much to do.
+    fn is_overload(&self) -> bool {
+        matches!(self.code(), Some(429 | 503 | 504))
+    }
+
+    fn code(&self) -> Option<u16> {
         match self {
-            Self::Create { source, .. } | Self::Update { source, .. } => {
-                matches!(&**source, kube::Error::Api(status) if matches!(status.code, 404 | 409))
-            }
-            _ => false,
+            Self::Get { source, .. }
+            | Self::Create { source, .. }
+            | Self::Update { source, .. } => match &**source {
+                kube::Error::Api(status) => Some(status.code),
+                _ => None,
+            },
+            _ => None,
         }
     }
 }
@@ -223,7 +245,10 @@ pub fn attach(pod: &mut PodSpec, name: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
+    use crate::pod::fake;
 
     #[test]
     fn the_secret_is_attached_once_and_beside_others() {
@@ -267,5 +292,23 @@ mod tests {
         let data = changed.data.unwrap();
         assert_eq!(data[KEY], content);
         assert_eq!(data["mine"], ByteString(b"x".to_vec()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_overloaded_api_server_is_asked_again() {
+        let busy = fake::refusal(429, "TooManyRequests", "later");
+        let missing = fake::refusal(404, "NotFound", "no such secret");
+        let created = (
+            201,
+            serde_json::json!({ "metadata": { "name": "auth-secret" } }),
+        );
+        let answers = Mutex::new(vec![created, missing.clone(), busy.clone(), missing, busy]);
+        let client = fake::client(move |_| answers.lock().unwrap().pop().expect("no more"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.json");
+        std::fs::write(&file, "{}").unwrap();
+        let secret = PullSecret::new(client, "pods", "auth-secret", &file);
+        let kept = secret.keep(Instant::now() + Duration::from_secs(60)).await;
+        assert_eq!(kept.unwrap(), Kept::Created);
     }
 }

@@ -8,17 +8,22 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 use crate::pool::PodId;
 
-/// When a pod was last used, and whether it is in use right now.
-#[derive(Debug, Clone, Default)]
+/// When a pod was last used, and whether it is in use right now. By a clock that
+/// only counts on: nobody's wall clock matters.
+#[derive(Debug, Clone)]
 pub struct Usage(Arc<Counts>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counts {
-    /// Unix seconds.
+    began: Instant,
+    /// Milliseconds since it began.
     last: AtomicU64,
     running: AtomicUsize,
     has_answered: AtomicBool,
@@ -28,12 +33,21 @@ struct Counts {
 #[derive(Debug)]
 pub struct InUse(Usage);
 
-impl Usage {
+impl Default for Usage {
     /// Of a pod that is fresh.
+    fn default() -> Self {
+        Self(Arc::new(Counts {
+            began: Instant::now(),
+            last: AtomicU64::new(0),
+            running: AtomicUsize::new(0),
+            has_answered: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl Usage {
     pub fn new() -> Self {
-        let usage = Self::default();
-        usage.touch();
-        usage
+        Self::default()
     }
 
     pub fn begin(&self) -> InUse {
@@ -46,16 +60,18 @@ impl Usage {
         !self.0.has_answered.swap(true, Ordering::Relaxed)
     }
 
-    /// When it was last used, in Unix seconds: now, if a call is running.
-    pub fn last(&self) -> u64 {
+    /// For how long it has not been used: not at all, if a call is running.
+    pub fn idle(&self) -> Duration {
         if self.0.running.load(Ordering::Relaxed) > 0 {
             self.touch();
         }
-        self.0.last.load(Ordering::Relaxed)
+        let last = Duration::from_millis(self.0.last.load(Ordering::Relaxed));
+        self.0.began.elapsed().saturating_sub(last)
     }
 
     fn touch(&self) {
-        self.0.last.fetch_max(super::unix_now(), Ordering::Relaxed);
+        let now = u64::try_from(self.0.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.0.last.fetch_max(now, Ordering::Relaxed);
     }
 }
 
@@ -87,30 +103,38 @@ pub struct Entry {
 
 /// All pods of this runner.
 #[derive(Debug, Default)]
-pub struct Roster {
-    pods: Mutex<HashMap<String, Entry>>,
+pub struct Roster(Mutex<Pods>);
+
+#[derive(Debug, Default)]
+struct Pods {
+    by_name: HashMap<String, Entry>,
+    /// The names of those that the pool knows.
+    names: HashMap<PodId, String>,
     /// Starts that have no name yet, because their image is not known.
-    unnamed: Mutex<HashMap<PodId, (String, String)>>,
+    unnamed: HashMap<PodId, (String, String)>,
+}
+
+impl Pods {
+    fn of(&mut self, id: PodId) -> Option<&mut Entry> {
+        self.by_name.get_mut(self.names.get(&id)?)
+    }
 }
 
 impl Roster {
-    fn pods(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn unnamed(&self) -> MutexGuard<'_, HashMap<PodId, (String, String)>> {
-        self.unnamed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pods(&self) -> MutexGuard<'_, Pods> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A pod is to be started.
     pub fn begin(&self, id: PodId, function: &str) {
-        let waits_for = "its image's metadata".to_owned();
-        self.unnamed().insert(id, (function.to_owned(), waits_for));
+        let start = (function.to_owned(), "its image's metadata".to_owned());
+        self.pods().unnamed.insert(id, start);
     }
 
     /// It is going to be created under this name.
     pub fn name(&self, id: PodId, name: &str) {
-        let Some((function, waits_for)) = self.unnamed().remove(&id) else {
+        let mut pods = self.pods();
+        let Some((function, waits_for)) = pods.unnamed.remove(&id) else {
             return;
         };
         let entry = Entry {
@@ -119,13 +143,14 @@ impl Roster {
             stage: Stage::Starting(waits_for),
             usage: Usage::new(),
         };
-        self.pods().insert(name.to_owned(), entry);
+        pods.by_name.insert(name.to_owned(), entry);
+        pods.names.insert(id, name.to_owned());
     }
 
     /// A pod that exists already is going to be taken over. Not if it is known.
     pub fn claim(&self, name: &str, function: &str) -> Option<Usage> {
         let mut pods = self.pods();
-        if pods.contains_key(name) {
+        if pods.by_name.contains_key(name) {
             return None;
         }
         let usage = Usage::new();
@@ -135,21 +160,24 @@ impl Roster {
             stage: Stage::Ready,
             usage: usage.clone(),
         };
-        pods.insert(name.to_owned(), entry);
+        pods.by_name.insert(name.to_owned(), entry);
         Some(usage)
     }
 
     /// The pool knows the pod by this number from now on.
     pub fn adopted(&self, name: &str, id: PodId) {
-        if let Some(entry) = self.pods().get_mut(name) {
+        let mut pods = self.pods();
+        if let Some(entry) = pods.by_name.get_mut(name) {
             entry.id = Some(id);
+            pods.names.insert(id, name.to_owned());
         }
     }
 
     pub fn waits_for(&self, id: PodId, what: String) {
-        if let Some(unnamed) = self.unnamed().get_mut(&id) {
+        let mut pods = self.pods();
+        if let Some(unnamed) = pods.unnamed.get_mut(&id) {
             unnamed.1 = what;
-        } else if let Some(entry) = self.of(id, &mut self.pods()) {
+        } else if let Some(entry) = pods.of(id) {
             entry.stage = Stage::Starting(what);
         }
     }
@@ -157,43 +185,49 @@ impl Roster {
     /// The pod can be used; its usage, to be kept up to date.
     pub fn ready(&self, id: PodId) -> Usage {
         let mut pods = self.pods();
-        match self.of(id, &mut pods) {
-            Some(entry) => {
-                entry.stage = Stage::Ready;
-                entry.usage.clone()
-            }
-            None => Usage::new(),
-        }
+        let Some(entry) = pods.of(id) else {
+            return Usage::new();
+        };
+        entry.stage = Stage::Ready;
+        entry.usage.clone()
     }
 
     /// The pod's deletion begins; its name, if it ever got one.
     pub fn leave(&self, id: PodId) -> Option<String> {
-        self.unnamed().remove(&id);
         let mut pods = self.pods();
-        let (name, entry) = pods.iter_mut().find(|(_, entry)| entry.id == Some(id))?;
-        entry.stage = Stage::Leaving;
-        Some(name.clone())
+        pods.unnamed.remove(&id);
+        pods.of(id)?.stage = Stage::Leaving;
+        pods.names.get(&id).cloned()
     }
 
     /// The same for a pod that the pool never took over.
     pub fn leave_unadopted(&self, name: &str) {
-        if let Some(entry) = self.pods().get_mut(name) {
+        if let Some(entry) = self.pods().by_name.get_mut(name) {
             entry.stage = Stage::Leaving;
         }
     }
 
     /// The pod is no longer in the cluster.
     pub fn forget(&self, name: &str) {
-        self.pods().remove(name);
+        let mut pods = self.pods();
+        if let Some(id) = pods.by_name.remove(name).and_then(|entry| entry.id) {
+            pods.names.remove(&id);
+        }
     }
 
     pub fn get(&self, name: &str) -> Option<Entry> {
-        self.pods().get(name).cloned()
+        self.pods().by_name.get(name).cloned()
+    }
+
+    /// Whether a pod of this name is one of ours.
+    pub fn knows(&self, name: &str) -> bool {
+        self.pods().by_name.contains_key(name)
     }
 
     pub fn all(&self) -> Vec<(String, Entry)> {
         let pods = self.pods();
-        pods.iter()
+        let entries = pods.by_name.iter();
+        entries
             .map(|(name, entry)| (name.clone(), entry.clone()))
             .collect()
     }
@@ -201,20 +235,18 @@ impl Roster {
     /// What the pods of a function that are not usable yet wait for.
     pub fn starting(&self, function: &str) -> Option<String> {
         let pods = self.pods();
-        let mut named = pods.values().filter(|entry| entry.function == function);
+        let mut named = pods
+            .by_name
+            .values()
+            .filter(|entry| entry.function == function);
         let named = named.find_map(|entry| match &entry.stage {
             Stage::Starting(what) => Some(what.clone()),
             _ => None,
         });
         named.or_else(|| {
-            let unnamed = self.unnamed();
-            let mut unnamed = unnamed.values().filter(|(name, _)| name == function);
+            let mut unnamed = pods.unnamed.values().filter(|(name, _)| name == function);
             unnamed.next().map(|(_, what)| what.clone())
         })
-    }
-
-    fn of<'a>(&self, id: PodId, pods: &'a mut HashMap<String, Entry>) -> Option<&'a mut Entry> {
-        pods.values_mut().find(|entry| entry.id == Some(id))
     }
 }
 
@@ -238,21 +270,20 @@ mod tests {
         assert_eq!(roster.get("fn-x1").unwrap().stage, Stage::Leaving);
         roster.forget("fn-x1");
         assert!(roster.all().is_empty());
+        assert_eq!(roster.leave(id), None, "nothing of it is left");
     }
 
-    #[test]
-    fn a_pod_in_use_was_last_used_now_however_long_its_call_takes() {
-        let usage = Usage::default();
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_in_use_does_not_idle_however_long_its_call_takes() {
+        let (usage, minute) = (Usage::new(), Duration::from_secs(60));
         let call = usage.begin();
-        let begin = crate::pod::unix_now();
-        assert!(usage.last() >= begin);
-        usage.0.last.store(0, Ordering::Relaxed);
-        assert!(usage.last() >= begin, "still in use");
-        usage.0.last.store(0, Ordering::Relaxed);
+        tokio::time::advance(minute).await;
+        assert_eq!(usage.idle(), Duration::ZERO, "still in use");
+        tokio::time::advance(minute).await;
         drop(call);
-        assert!(usage.last() >= begin, "its end counts");
-        usage.0.last.store(7, Ordering::Relaxed);
-        assert_eq!(usage.last(), 7, "idle");
+        assert_eq!(usage.idle(), Duration::ZERO, "its end counts");
+        tokio::time::advance(minute).await;
+        assert_eq!(usage.idle(), minute);
     }
 
     #[test]

@@ -15,19 +15,19 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    api::Gate,
     cluster::{Cluster, WITHOUT_PODS},
     connect::Connection,
     current_template::CurrentTemplate,
     evaluate::PodEvaluator,
     functions::Functions,
-    launch::PodLauncher,
+    launch::{PodLauncher, unique},
     life::Life,
     owners::Owners,
     pull_secret::PullSecret,
     roster::{Roster, Stage},
-    sweep::{Sweeper, give_up},
+    sweep::{Memory, Sweeper, give_up},
     template::Templates,
-    unix_now,
     watch::{Loss, Watch},
 };
 use crate::{
@@ -73,11 +73,10 @@ impl PodRuntime {
         tasks.spawn("lost pods", report);
         let sweeper = Sweeper {
             launcher: Arc::clone(launcher),
-            services: parts.services,
             owners: Arc::clone(&parts.owners),
             pool: pool.clone(),
-            began: unix_now(),
             ttl: config.pod.ttl,
+            memory: Memory::default(),
         };
         let (ready, is_ready) = watch::channel(false);
         let life = Life {
@@ -153,7 +152,6 @@ struct Parts {
     roster: Arc<Roster>,
     functions: Arc<Functions>,
     owners: Arc<Owners>,
-    services: Watch<Service>,
     lost: mpsc::Receiver<Loss>,
 }
 
@@ -166,7 +164,7 @@ impl Parts {
         let (losses, lost) = mpsc::channel(LOSSES);
         let (watch, keep) = Watch::new(pods.clone(), losses.clone());
         tasks.spawn("watch of pods", keep);
-        let (services, keep) = Watch::new(service_api.clone(), losses);
+        let (service_watch, keep) = Watch::new(service_api.clone(), losses);
         tasks.spawn("watch of services", keep);
         let templates = templates(pod.template.as_deref(), cluster, wrapper, tasks);
         let defaults = Settings {
@@ -188,13 +186,16 @@ impl Parts {
         let launcher = PodLauncher {
             pods,
             services: service_api,
+            gate: Gate::new(cluster.headers.clone()),
             namespace: pod.namespace.clone(),
             cluster_domain: pod.cluster_domain.clone(),
             start_timeout: pod.start_timeout,
             max_message_size: config.max_message_size,
             owner: cluster.identity.clone(),
+            incarnation: unique(),
             owners: Arc::clone(&owners),
             watch,
+            service_watch,
             roster: Arc::clone(&roster),
             metadata: Metadata::new(images, registry.metadata_ttl),
             templates,
@@ -207,7 +208,6 @@ impl Parts {
             roster,
             functions,
             owners,
-            services,
             lost,
         }
     }

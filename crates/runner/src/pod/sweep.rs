@@ -4,38 +4,34 @@
 //! watches; requests are made only where something is to change, for several
 //! pods at once, and each is bounded: one pod's trouble does not hold up others.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures::{StreamExt as _, stream};
-use k8s_openapi::{
-    api::core::v1::{Pod, Service},
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
-use kube::{
-    ResourceExt as _,
-    api::{DeleteParams, Patch, PatchParams},
-};
+use kube::api::{Patch, PatchParams};
 use registry::Reference;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    api,
-    blueprint::{IMAGE_DIGEST, OWNER, RECLAIM_AFTER, TEMPLATE_VERSION},
+    blueprint::{OWNER, RECLAIM_AFTER},
     care::{Care, care, extension},
     connect::Connection,
-    judge::{Circumstances, Verdict, annotation, is_orphan, judge, owner, service_of},
+    judge::{Circumstances, Services, Verdict, is_orphan, judge},
     launch::PodLauncher,
-    owners::{Census, Owners},
-    progress::{Progress, progress},
+    owners::{Census, Life, Owners},
+    progress::Progress,
     roster::Entry,
-    unix_now,
-    watch::Watch,
+    seen::{Identity, SeenPod, SeenService},
+    tags::Tags,
 };
 use crate::pool::{Failure, PodId, Pool};
 
-/// Pods that are looked after at once: many, because most of that is waiting, but
-/// not so many that the API server holds it against us.
+/// Pods that are looked after at once: many, because most of that is waiting. What
+/// goes to the API server waits for its turn besides.
 const AT_ONCE: usize = 32;
 
 /// A pod that is up answers at once, and so does the watch.
@@ -51,55 +47,115 @@ const METADATA: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Sweeper {
     pub launcher: Arc<PodLauncher>,
-    pub services: Watch<Service>,
     pub owners: Arc<Owners>,
     pub pool: Pool<Connection>,
-    /// When this runner has begun, in Unix seconds.
-    pub began: u64,
     pub ttl: Duration,
+    pub memory: Memory,
+}
+
+/// What a sweep remembers of those before.
+#[derive(Debug, Default)]
+pub struct Memory {
+    tags: Tags,
+    /// Objects of runners that are gone which another runner was to look after first.
+    left_to_others: Mutex<HashSet<String>>,
+}
+
+/// What one sweep knows when it looks at the objects of others.
+struct Look<'a> {
+    census: Census,
+    around: Circumstances<'a>,
+    services: Services<'a>,
+    /// What the sweep before has left to others: they had their chance.
+    left_before: HashSet<String>,
+    left_now: Mutex<HashSet<String>>,
+}
+
+impl Look<'_> {
+    fn life(&self, owner: &str) -> Life {
+        self.census.life(owner)
+    }
+
+    /// Whether it is up to this runner to act on an orphan. When a runner departs all
+    /// others notice at once, and each takes its share of the orphans; what is still
+    /// there in the next sweep anybody may take.
+    fn is_my_turn(&self, identity: &Identity, me: &str) -> bool {
+        let name = &identity.name;
+        let is_mine = identity.owner.as_deref() == Some(me) || self.census.first_for(name) == me;
+        if is_mine || self.left_before.contains(name) {
+            return true;
+        }
+        let mut left = self.left_now.lock().unwrap_or_else(PoisonError::into_inner);
+        left.insert(name.clone());
+        false
+    }
 }
 
 impl Sweeper {
-    pub async fn sweep(&self) {
+    /// Looks at everything; whether something was left to other runners that should
+    /// be looked at again soon.
+    pub async fn sweep(&self) -> bool {
         let launcher = &self.launcher;
-        if !launcher.watch.is_synced() || !self.services.is_synced() {
-            return;
+        let (pods, services) = (&launcher.watch, &launcher.service_watch);
+        if !pods.is_synced() || !services.is_synced() {
+            return false;
         }
         let own = launcher.roster.all();
-        each(&own, |(name, entry)| self.tend(name, entry)).await;
+        let functions = own.iter().map(|(_, entry)| entry.function.as_str());
+        let tags = self.memory.tags.due(functions);
+        each(&own, |(name, entry)| self.tend(name, entry, &tags)).await;
 
-        let (pods, services) = (launcher.watch.all(), self.services.all());
-        let is_strange = |metadata: &&ObjectMeta| {
-            let name = metadata.name.as_deref().unwrap_or_default();
-            launcher.roster.get(name).is_none()
-        };
+        let (pods, services) = (pods.all(), services.all());
+        let is_strange = |identity: &&Identity| !launcher.roster.knows(&identity.name);
         // Asked after the objects were seen: an owner is there before its objects.
-        let owners: BTreeSet<&str> = (pods.iter().map(|pod| &pod.metadata))
-            .chain(services.iter().map(|service| &service.metadata))
+        let owners: BTreeSet<&str> = (pods.iter().map(|pod| &pod.identity))
+            .chain(services.iter().map(|service| &service.identity))
             .filter(is_strange)
-            .filter_map(owner)
+            .filter_map(|identity| identity.owner.as_deref())
             .collect();
-        let census = self.owners.census(owners).await;
         let version = launcher.templates.version();
-        let around = Circumstances {
-            now: unix_now(),
-            began: self.began,
-            template_version: version.as_deref(),
-            ttl: self.ttl,
-            start_timeout: launcher.start_timeout,
+        let look = Look {
+            census: self.owners.census(owners).await,
+            around: Circumstances {
+                now: launcher.gate.headers.now(),
+                began: launcher.gate.headers.began(),
+                incarnation: &launcher.incarnation,
+                template_version: version.as_deref(),
+                ttl: self.ttl,
+                start_timeout: launcher.start_timeout,
+            },
+            services: Services::of(&pods),
+            left_before: std::mem::take(&mut *self.left_to_others()),
+            left_now: Mutex::default(),
         };
-        each(&pods, |pod| self.consider(pod, &census, &around)).await;
-        each(&services, |service| self.collect(service, &census, &around)).await;
-        for dead in census.dead() {
-            let is_left = |pod: &Arc<Pod>| owner(&pod.metadata) == Some(dead);
-            if !pods.iter().any(is_left) {
+        each(&pods, |pod| self.consider(pod, &look)).await;
+        each(&services, |service| self.collect(service, &look)).await;
+        self.bury_the_dead(&pods, &look).await;
+        let left = look.left_now.into_inner().unwrap_or_default();
+        let has_left = !left.is_empty();
+        *self.left_to_others() = left;
+        has_left
+    }
+
+    fn left_to_others(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        let left = &self.memory.left_to_others;
+        left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the leases of dead runners of which nothing is left.
+    async fn bury_the_dead(&self, pods: &[Arc<SeenPod>], look: &Look<'_>) {
+        let owners = pods.iter().filter_map(|pod| pod.identity.owner.as_deref());
+        let owners: HashSet<&str> = owners.collect();
+        for dead in look.census.dead() {
+            let is_first = look.census.first_for(dead) == self.launcher.owner;
+            if is_first && !owners.contains(dead) {
                 self.owners.bury(dead).await;
             }
         }
     }
 
     /// Looks after a pod of our own.
-    async fn tend(&self, name: &str, entry: &Entry) {
+    async fn tend(&self, name: &str, entry: &Entry, tags: &HashMap<&str, Reference>) {
         let launcher = &self.launcher;
         let pod = launcher.watch.get(name);
         let (id, pod) = match (care(entry, pod.as_deref(), &launcher.owner), pod) {
@@ -115,12 +171,16 @@ impl Sweeper {
                 return self.pool.failed(id, failure);
             }
         };
-        if self.is_outdated(&pod, &entry.function).await {
+        if self
+            .is_outdated(&pod, tags.get(entry.function.as_str()))
+            .await
+        {
             tracing::info!(name, "the pod's template or image is no longer current");
             return self.pool.outdated(id);
         }
         let ttl = launcher.functions.settings(&entry.function).ttl;
-        if let Some(time) = extension(&pod, entry.usage.last(), ttl) {
+        let now = launcher.gate.headers.now_or_our_own();
+        if let Some(time) = extension(&pod, now, entry.usage.idle(), ttl) {
             let annotations = json!({ RECLAIM_AFTER: time.to_string() });
             let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
             if let Err(trouble) = self.patch(name, &patch).await {
@@ -129,46 +189,50 @@ impl Sweeper {
         }
     }
 
-    async fn is_outdated(&self, pod: &Pod, function: &str) -> bool {
+    /// Whether the template or, if it is due to be looked at, the tag has moved on.
+    async fn is_outdated(&self, pod: &SeenPod, tag: Option<&Reference>) -> bool {
         let version = self.launcher.templates.version();
-        if version.is_some() && annotation(&pod.metadata, TEMPLATE_VERSION) != version.as_deref() {
+        if version.is_some() && pod.template_version != version {
             return true;
         }
-        let Ok(reference) = function.parse::<Reference>() else {
+        let (Some(tag), Some(digest)) = (tag, &pod.image_digest) else {
             return false;
         };
         let deadline = Instant::now() + METADATA;
-        let image = self.launcher.metadata.get(&reference, deadline).await;
-        let digest = annotation(&pod.metadata, IMAGE_DIGEST);
+        let image = self.launcher.metadata.get(tag, deadline).await;
         // A registry that is down says nothing against a pod.
-        image.is_ok_and(|image| digest.is_some_and(|digest| digest != image.digest.to_string()))
+        image.is_ok_and(|image| *digest != image.digest.to_string())
     }
 
     /// Looks at a pod that may be anybody's.
-    async fn consider(&self, pod: &Pod, census: &Census, around: &Circumstances<'_>) {
-        let name = pod.name_any();
-        if self.launcher.roster.get(&name).is_some() {
+    async fn consider(&self, pod: &SeenPod, look: &Look<'_>) {
+        let launcher = &self.launcher;
+        let name = &pod.identity.name;
+        if launcher.roster.knows(name) {
             return;
         }
-        match judge(pod, |owner| census.life(owner), around) {
+        let judge = |pod: &SeenPod| judge(pod, |owner| look.life(owner), &look.around);
+        match judge(pod) {
             Verdict::Keep => {}
+            _ if !look.is_my_turn(&pod.identity, &launcher.owner) => {}
             Verdict::Delete(reason) => {
                 tracing::info!(name, "deleting a pod: {reason}");
-                let service = service_of(pod, &self.launcher.watch.all());
-                self.launcher.remove_both(&name, &service).await;
+                let is_to_go = |pod: &SeenPod| matches!(judge(pod), Verdict::Delete(_));
+                let service = look.services.name(pod);
+                launcher.removal().both(name, service, is_to_go).await;
             }
-            Verdict::Adopt { function } => self.adopt(pod, &name, &function).await,
+            Verdict::Adopt { function } => self.adopt(pod, name, &function).await,
         }
     }
 
     /// Takes a pod over. If there are enough of its function, the pool has it
     /// deleted.
-    async fn adopt(&self, pod: &Pod, name: &str, function: &str) {
+    async fn adopt(&self, pod: &SeenPod, name: &str, function: &str) {
         let (launcher, roster) = (&self.launcher, &self.launcher.roster);
         let Some(usage) = roster.claim(name, function) else {
             return;
         };
-        let is_on_its_way = matches!(progress(pod), Progress::Waiting(_));
+        let is_on_its_way = matches!(pod.progress, Progress::Waiting(_));
         let patience = if is_on_its_way { COMING } else { REACH };
         let reached = timeout(patience, launcher.reach(name)).await;
         let channel = reached
@@ -183,7 +247,9 @@ impl Sweeper {
             return roster.forget(name);
         }
         // As long as the watch has not told, the pod looks like another's.
-        let taken_over = launcher.watch.until(|| launcher.is_ours(name));
+        let is_ours =
+            |pod: Option<&SeenPod>| pod.is_none_or(|pod| pod.identity.belongs_to(&launcher.owner));
+        let taken_over = launcher.watch.until(name, is_ours);
         match (timeout(REACH, taken_over).await, channel) {
             (Ok(()), Ok(channel)) => {
                 tracing::info!(name, function, "adopted a pod");
@@ -206,10 +272,10 @@ impl Sweeper {
     /// Writes our name over its owner's. Of several runners only one succeeds: the
     /// owner has to be the one that was seen. Whatever else changes meanwhile, as
     /// a young pod's status does all the time, is no hindrance.
-    async fn take_over(&self, pod: &Pod, name: &str) -> Result<(), String> {
+    async fn take_over(&self, pod: &SeenPod, name: &str) -> Result<(), String> {
         let path = format!("/metadata/annotations/{}", OWNER.replace('/', "~1"));
         let patch = json!([
-            { "op": "test", "path": path, "value": owner(&pod.metadata) },
+            { "op": "test", "path": path, "value": pod.identity.owner },
             { "op": "replace", "path": path, "value": self.launcher.owner },
         ]);
         let patch = serde_json::from_value(patch).map_err(|error| error.to_string())?;
@@ -217,21 +283,31 @@ impl Sweeper {
     }
 
     /// Removes a service whose pod is gone or never came.
-    async fn collect(&self, service: &Service, census: &Census, around: &Circumstances<'_>) {
-        let name = service.name_any();
-        let has_pod = self.launcher.watch.get(&name).is_some();
-        let is_known = self.launcher.roster.get(&name).is_some();
-        if !has_pod && !is_known && is_orphan(service, |owner| census.life(owner), around) {
-            tracing::info!(name, "deleting a service: it has no pod");
-            let parameters = DeleteParams::default();
-            let _ = api::once(self.launcher.services.delete(&name, &parameters)).await;
+    async fn collect(&self, service: &SeenService, look: &Look<'_>) {
+        let launcher = &self.launcher;
+        let name = &service.identity.name;
+        let is_needed = || launcher.watch.get(name).is_some() || launcher.roster.knows(name);
+        if !is_orphan(service, |owner| look.life(owner), &look.around)
+            || is_needed()
+            || !look.is_my_turn(&service.identity, &launcher.owner)
+        {
+            return;
+        }
+        // The watch of pods may be behind that of services.
+        match launcher.gate.once(launcher.pods.get_opt(name)).await {
+            Ok(None) => {}
+            Ok(Some(_)) | Err(_) => return,
+        }
+        tracing::info!(name, "deleting a service: it has no pod");
+        if let Err(error) = launcher.removal().service(name).await {
+            tracing::debug!(name, "cannot delete a service: {}", error.message);
         }
     }
 
     async fn patch(&self, name: &str, patch: &Patch<Value>) -> Result<(), String> {
-        let parameters = PatchParams::default();
-        let patched = self.launcher.pods.patch(name, &parameters, patch);
-        match api::once(patched).await {
+        let (launcher, parameters) = (&self.launcher, PatchParams::default());
+        let patched = launcher.pods.patch(name, &parameters, patch);
+        match launcher.gate.once(patched).await {
             Ok(_) => Ok(()),
             Err(error) => Err(error.message),
         }
@@ -260,9 +336,65 @@ async fn each<I: IntoIterator, F: Future<Output = ()>>(
 mod tests {
     use std::cell::Cell;
 
+    use kube::Api;
     use tokio::time::sleep;
 
     use super::*;
+    use crate::pod::fake;
+
+    /// What a sweep of runner "me" sees while "other" lives, too.
+    async fn look(left_before: HashSet<String>) -> Look<'static> {
+        let lease = |owner: &str| json!({ "metadata": { "name": owner, "labels": { "fn.kpt.dev/runner": owner } } });
+        let leases = json!({ "metadata": {}, "items": [lease("me"), lease("other")] });
+        let client = fake::client(move |request| match *request.method() {
+            http::Method::GET => (200, leases.clone()),
+            _ => (200, lease("me")),
+        });
+        let owners = Owners::new(Api::namespaced(client, "pods"), "me");
+        owners.begin().await;
+        Look {
+            census: owners.census([]).await,
+            around: Circumstances {
+                now: None,
+                began: None,
+                incarnation: "now",
+                template_version: None,
+                ttl: Duration::ZERO,
+                start_timeout: Duration::ZERO,
+            },
+            services: Services::of(&[]),
+            left_before,
+            left_now: Mutex::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_another_survivor_is_to_take_is_taken_only_if_it_is_still_there_later() {
+        let orphan = |number: usize| Identity {
+            name: format!("fn-{number}"),
+            owner: Some("departed".into()),
+            ..Identity::default()
+        };
+        let first = look(HashSet::new()).await;
+        let mine = |look: &Look<'_>| {
+            let orphans = (0..100).map(orphan);
+            orphans
+                .filter(|orphan| look.is_my_turn(orphan, "me"))
+                .count()
+        };
+        let share = mine(&first);
+        assert!((20..80).contains(&share), "{share} of 100");
+        let left = first.left_now.into_inner().unwrap();
+        assert_eq!(left.len(), 100 - share);
+        let second = look(left).await;
+        assert_eq!(mine(&second), 100);
+        assert!(second.left_now.into_inner().unwrap().is_empty());
+        let own = Identity {
+            owner: Some("me".into()),
+            ..orphan(1)
+        };
+        assert!(look(HashSet::new()).await.is_my_turn(&own, "me"));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn slow_pods_hold_up_nobody_and_only_so_many_are_looked_after_at_once() {

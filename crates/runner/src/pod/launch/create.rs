@@ -1,22 +1,22 @@
-//! The objects of a function: its pod and the service in front of it.
+//! Creates the objects of a function: its pod and the service in front of it.
 
-use std::{sync::Once, time::Duration};
+use std::sync::Once;
 
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
     ResourceExt as _,
-    api::{DeleteParams, Patch, PatchParams, PostParams},
+    api::{Patch, PatchParams, PostParams},
 };
 use registry::{Image, Reference};
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::{PodLauncher, explain::in_full};
 use crate::{
     pod::{
-        api::{self, ApiError},
+        api::{ApiError, Step},
         blueprint::{self, Blueprint},
-        unix_now,
+        seen::SeenService,
     },
     pool::{Failure, PodId},
 };
@@ -24,11 +24,9 @@ use crate::{
 /// Functions of this registry are public, and pulled without the secret.
 const DEFAULT_REGISTRY: &str = "gcr.io/kpt-fn/";
 
-/// How long a deletion is tried. What is left then, the next sweep collects.
-const DELETION: Duration = Duration::from_secs(10);
-
 impl PodLauncher {
-    /// Creates service and pod at once: neither needs the other to be there.
+    /// Creates service and pod at once: neither needs the other to be there. The
+    /// service as the API server made it, if its answer came.
     pub(super) async fn create(
         &self,
         function: &str,
@@ -37,7 +35,7 @@ impl PodLauncher {
         name: &str,
         id: PodId,
         deadline: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<SeenService>, Failure> {
         self.roster.waits_for(id, "the runner's lease".into());
         self.owners.begun().await;
         self.roster.waits_for(id, "its template".into());
@@ -47,6 +45,7 @@ impl PodLauncher {
         let digest = image.digest.to_string();
         let resources = self.functions.resources(function);
         let ttl = self.functions.settings(function).ttl;
+        let now = self.gate.headers.now_or_our_own();
         let blueprint = Blueprint {
             name,
             namespace: &self.namespace,
@@ -57,7 +56,9 @@ impl PodLauncher {
             max_message_size: self.max_message_size,
             pull_secret,
             owner: &self.owner,
-            reclaim_after: unix_now() + ttl.as_secs(),
+            incarnation: &self.incarnation,
+            has_lease: self.owners.has_lease(),
+            reclaim_after: now + ttl.as_secs(),
             resources: resources.as_ref(),
         };
         let service = blueprint::service(&templates, &blueprint);
@@ -76,7 +77,7 @@ impl PodLauncher {
         match &self.pull_secret {
             Some(secret) if !function.starts_with(DEFAULT_REGISTRY) => {
                 self.roster.waits_for(id, "the pull secret".into());
-                let kept = secret.keep(deadline).await;
+                let kept = self.gate.through(secret.keep(deadline)).await;
                 kept.map_err(|error| Failure::passing(in_full(&error)))?;
                 Ok(Some(&self.pull_secret_name))
             }
@@ -84,16 +85,26 @@ impl PodLauncher {
         }
     }
 
-    async fn post(&self, id: PodId, pod: &Pod, service: &Service) -> Result<(), Failure> {
-        self.roster.waits_for(id, "the API server".into());
-        let tell = |error: &ApiError| {
-            let what = format!("the API server, which fails: {}", error.message);
+    async fn post(
+        &self,
+        id: PodId,
+        pod: &Pod,
+        service: &Service,
+    ) -> Result<Option<SeenService>, Failure> {
+        let tell = |step: Step<'_>| {
+            let what = match step {
+                Step::Queued => "its turn at the API server".into(),
+                Step::Asked => "the API server".into(),
+                Step::Failed(error) => format!("the API server, which fails: {}", error.message),
+            };
             self.roster.waits_for(id, what);
         };
         let parameters = PostParams::default();
         let (service, pod) = futures::join!(
-            api::persist(|| self.services.create(&parameters, service), tell),
-            api::persist(|| self.pods.create(&parameters, pod), tell),
+            self.gate
+                .create(|| self.services.create(&parameters, service), tell),
+            self.gate
+                .create(|| self.pods.create(&parameters, pod), tell),
         );
         let refused = |kind: &str, error: ApiError| {
             let message = error.message;
@@ -102,16 +113,17 @@ impl PodLauncher {
             ))
         };
         // An answer may have been lost: what is there under this name is ours.
-        match service {
-            Err(error) if !error.says_it_exists() => return Err(refused("service", error)),
-            _ => {}
-        }
+        let service = match service {
+            Ok(service) => Some(SeenService::from(&service)),
+            Err(error) if error.says_it_exists() => None,
+            Err(error) => return Err(refused("service", error)),
+        };
         match pod {
             Ok(pod) => self.give_service_its_owner(&pod).await,
             Err(error) if error.says_it_exists() => {}
             Err(error) => return Err(refused("pod", error)),
         }
-        Ok(())
+        Ok(service)
     }
 
     /// The service goes with its pod then, also if nobody is there to delete it.
@@ -122,8 +134,8 @@ impl PodLauncher {
         let patch = json!({ "metadata": { "ownerReferences": [owner] } });
         let patch = Patch::Merge(&patch);
         let parameters = PatchParams::default();
-        let patched = api::once(self.services.patch(&name, &parameters, &patch)).await;
-        match patched {
+        let patched = self.services.patch(&name, &parameters, &patch);
+        match self.gate.once(patched).await {
             Err(error) if error.is_denied() => DENIED.call_once(|| {
                 tracing::warn!(
                     "services cannot be patched, so those of pods that somebody else deletes go \
@@ -134,35 +146,6 @@ impl PodLauncher {
                 tracing::debug!(name, "cannot give a service its owner: {}", error.message);
             }
             Ok(_) => {}
-        }
-    }
-
-    /// Removes a pod and its service, which has the same name.
-    pub async fn remove(&self, name: &str) {
-        self.remove_both(name, name).await;
-    }
-
-    pub async fn remove_both(&self, name: &str, service: &str) {
-        let parameters = DeleteParams::default();
-        let quiet = |_: &ApiError| {};
-        let deletion = async {
-            futures::join!(
-                api::persist(|| self.pods.delete(name, &parameters), quiet),
-                api::persist(|| self.services.delete(service, &parameters), quiet),
-            )
-        };
-        let Ok((pod, service)) = timeout(DELETION, deletion).await else {
-            tracing::warn!(
-                name,
-                "a pod was not deleted in time; the next scan tries again"
-            );
-            return;
-        };
-        let outcomes = [("pod", pod.err()), ("service", service.err())];
-        for (kind, error) in outcomes {
-            if let Some(error) = error.filter(|error| error.code != Some(404)) {
-                tracing::warn!(name, "cannot delete a {kind}: {}", error.message);
-            }
         }
     }
 }

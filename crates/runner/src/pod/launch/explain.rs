@@ -2,17 +2,13 @@
 
 use std::{error::Error, sync::Once, time::Duration};
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::{ResourceExt as _, api::LogParams};
+use kube::api::LogParams;
 use registry::MetadataError;
 use tokio::time::timeout;
 
 use super::PodLauncher;
 use crate::{
-    pod::{
-        api,
-        progress::{Progress, last_words, progress},
-    },
+    pod::{progress::Progress, seen::SeenPod},
     pool::Failure,
 };
 
@@ -29,11 +25,10 @@ impl PodLauncher {
         };
         // What has failed by itself would do so again; what somebody has deleted
         // or the node has evicted would not.
-        let is_lasting = self.watch.get(name).is_some_and(|pod| {
-            let status = pod.status.as_ref();
-            let is_evicted = status.is_some_and(|status| status.reason.is_some());
-            matches!(progress(&pod), Progress::Failed(_)) && !is_evicted
-        });
+        let is_lasting = self
+            .watch
+            .get(name)
+            .is_some_and(|pod| matches!(pod.progress, Progress::Failed(_)) && !pod.was_ended);
         Failure {
             reason: reason.into(),
             log: log.into(),
@@ -41,17 +36,17 @@ impl PodLauncher {
         }
     }
 
-    async fn last_words(&self, pod: &Pod) -> Option<String> {
+    async fn last_words(&self, pod: &SeenPod) -> Option<String> {
         static DENIED: Once = Once::new();
-        let (container, previous) = last_words(pod)?;
+        let (container, previous) = pod.last_words.as_ref()?;
         let parameters = LogParams {
-            container: Some(container.to_owned()),
-            previous,
+            container: Some(container.clone()),
+            previous: *previous,
             tail_lines: Some(LAST_LINES),
             ..LogParams::default()
         };
-        let name = pod.name_any();
-        let logs = api::once(self.pods.logs(&name, &parameters));
+        let logs = self.pods.logs(&pod.identity.name, &parameters);
+        let logs = self.gate.once(logs);
         match timeout(LAST_WORDS, logs).await.ok()? {
             Ok(log) => Some(log.trim_end().to_owned()),
             Err(error) => {

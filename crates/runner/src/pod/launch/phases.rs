@@ -4,14 +4,14 @@
 
 use std::{fmt, time::Duration};
 
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::PodStatus;
 use tokio::time::Instant;
 
-use crate::pod::progress::has_address;
+use crate::pod::{progress::has_address, seen::SeenPod};
 
 /// The parts of a start, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Phase {
+pub enum Phase {
     Metadata,
     Create,
     Schedule,
@@ -43,6 +43,26 @@ impl Phase {
             Self::Wrapper => "the wrapper's answer",
         }
     }
+
+    /// The last phase that a status shows to be over.
+    pub fn passed(status: &PodStatus) -> Option<Self> {
+        let holds = |name: &str| {
+            let conditions = status.conditions.iter().flatten();
+            let mut named = conditions.filter(|condition| condition.type_ == name);
+            named.any(|condition| condition.status == "True")
+        };
+        let has_address = has_address(status);
+        if status.phase.as_deref() == Some("Running") {
+            Some(Self::Container)
+        } else if holds("Initialized") {
+            // Also true from the beginning where there is nothing to initialise.
+            has_address.then_some(Self::Init)
+        } else if has_address || holds("PodReadyToStartContainers") {
+            Some(Self::Sandbox)
+        } else {
+            holds("PodScheduled").then_some(Self::Schedule)
+        }
+    }
 }
 
 /// When each phase of one start was over, as far as it is known.
@@ -68,8 +88,8 @@ impl Phases {
     }
 
     /// A pod was seen.
-    pub(super) fn see(&mut self, pod: &Pod, now: Instant) {
-        if let Some(phase) = pod.status.as_ref().and_then(passed) {
+    pub(super) fn see(&mut self, pod: &SeenPod, now: Instant) {
+        if let Some(phase) = pod.passed {
             self.over(phase, now);
         }
     }
@@ -116,34 +136,16 @@ impl fmt::Display for Told<'_> {
     }
 }
 
-/// The last phase that a status shows to be over.
-fn passed(status: &PodStatus) -> Option<Phase> {
-    let holds = |name: &str| {
-        let conditions = status.conditions.iter().flatten();
-        let mut named = conditions.filter(|condition| condition.type_ == name);
-        named.any(|condition| condition.status == "True")
-    };
-    let has_address = has_address(status);
-    if status.phase.as_deref() == Some("Running") {
-        Some(Phase::Container)
-    } else if holds("Initialized") {
-        // Also true from the beginning where there is nothing to initialise.
-        has_address.then_some(Phase::Init)
-    } else if has_address || holds("PodReadyToStartContainers") {
-        Some(Phase::Sandbox)
-    } else {
-        holds("PodScheduled").then_some(Phase::Schedule)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::Pod;
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn pod(status: &Value) -> Pod {
-        serde_json::from_value(json!({ "status": status })).unwrap()
+    fn pod(status: &Value) -> SeenPod {
+        let pod: Pod = serde_json::from_value(json!({ "status": status })).unwrap();
+        SeenPod::from(&pod)
     }
 
     fn conditions(names: &[&str]) -> Value {
@@ -172,7 +174,7 @@ mod tests {
             ),
             (json!({ "phase": "Running" }), Some(Phase::Container)),
         ] {
-            assert_eq!(passed(pod(&status).status.as_ref().unwrap()), expected);
+            assert_eq!(pod(&status).passed, expected);
         }
     }
 

@@ -1,7 +1,11 @@
 //! What this runner knows of others by their leases: pure, so that who counts as
 //! dead, and when, can be shown without a cluster.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    iter,
+};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
@@ -15,16 +19,26 @@ pub(super) const MISSED_LOOKS: u32 = 6;
 pub enum Life {
     Me,
     Alive,
+    /// It does not renew its lease any more.
     Dead,
+    /// It has no lease.
+    Gone,
     Unknown,
 }
 
-/// A runner's lease as it is found: its owner, and its last renewal.
-pub(super) type Found = (String, Option<MicroTime>);
+/// A runner's lease as it is found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) owner: String,
+    pub(super) renewed: Option<MicroTime>,
+    pub(super) uid: Option<String>,
+    /// Another one with each renewal.
+    pub(super) version: Option<String>,
+}
 
 #[derive(Debug, Clone)]
 struct Sighting {
-    renewed: Option<MicroTime>,
+    lease: Found,
     missed_looks: u32,
 }
 
@@ -33,7 +47,7 @@ struct Sighting {
 pub struct Census {
     me: String,
     sightings: HashMap<String, Sighting>,
-    /// What those are who have no lease. Dead only if that has just been looked
+    /// What those are who have no lease. Gone only if that has just been looked
     /// up: a runner makes its lease before its first pod.
     without_lease: Life,
 }
@@ -58,24 +72,44 @@ impl Census {
         }
     }
 
-    /// Whether there is no need to look who that is.
+    /// Whether there is no need to look who that is. A runner that seems to be dead
+    /// may have renewed since, and that is looked up before its pods are touched.
     pub(super) fn knows(&self, owner: &str) -> bool {
-        owner == self.me || self.sightings.contains_key(owner)
+        matches!(self.life(owner), Life::Me | Life::Alive)
+    }
+
+    /// Of all runners that live, the one that is to look after an orphan first. All
+    /// agree without a word, and each has about the same share.
+    pub fn first_for(&self, orphan: &str) -> &str {
+        let others = self.sightings.keys().map(String::as_str);
+        let living = others.filter(|owner| self.life(owner) == Life::Alive);
+        let runners = iter::once(self.me.as_str()).chain(living);
+        let rank = |runner: &&str| {
+            // The same in every process of a version, which is enough: whoever is
+            // second comes a little later.
+            let mut hasher = DefaultHasher::new();
+            (runner, orphan).hash(&mut hasher);
+            hasher.finish()
+        };
+        runners.max_by_key(rank).unwrap_or(&self.me)
     }
 
     /// Takes in what a look has found. Only the regular ones count as missed.
     pub(super) fn observe(&mut self, found: Vec<Found>, is_regular: bool) {
         let mut before = std::mem::take(&mut self.sightings);
-        for (owner, renewed) in found {
-            if owner == self.me {
+        for lease in found {
+            if lease.owner == self.me {
                 continue;
             }
-            let missed_looks = match before.remove(&owner) {
-                Some(old) if old.renewed == renewed => old.missed_looks + u32::from(is_regular),
+            let missed_looks = match before.remove(&lease.owner) {
+                Some(old) if old.lease.renewed == lease.renewed => {
+                    old.missed_looks + u32::from(is_regular)
+                }
                 _ => 0,
             };
+            let owner = lease.owner.clone();
             let sighting = Sighting {
-                renewed,
+                lease,
                 missed_looks,
             };
             self.sightings.insert(owner, sighting);
@@ -85,7 +119,7 @@ impl Census {
     /// The same right after a look: whoever has no lease is gone.
     pub(super) fn complete(&self) -> Self {
         Self {
-            without_lease: Life::Dead,
+            without_lease: Life::Gone,
             ..self.clone()
         }
     }
@@ -111,6 +145,11 @@ impl Census {
         let owners = self.sightings.keys().map(String::as_str);
         owners.filter(|owner| self.life(owner) == Life::Dead)
     }
+
+    /// A runner's lease as it was seen last.
+    pub(super) fn lease(&self, owner: &str) -> Option<&Found> {
+        self.sightings.get(owner).map(|sighting| &sighting.lease)
+    }
 }
 
 #[cfg(test)]
@@ -120,8 +159,11 @@ mod tests {
     use super::*;
 
     fn found(owner: &str, second: i64) -> Vec<Found> {
-        let time = MicroTime(Timestamp::from_second(second).unwrap());
-        vec![(owner.to_owned(), Some(time))]
+        vec![Found {
+            owner: owner.to_owned(),
+            renewed: Some(MicroTime(Timestamp::from_second(second).unwrap())),
+            ..Found::default()
+        }]
     }
 
     #[test]
@@ -147,6 +189,7 @@ mod tests {
         let before = census.clone();
         census.observe(found("other", 1), true);
         assert_eq!(census.life("other"), Life::Dead);
+        assert!(!census.knows("other"), "it may have renewed since");
         assert_eq!(census.dead().collect::<Vec<_>>(), ["other"]);
         assert!(census.misses_someone_of(&before) && !census.misses_someone_of(&census));
 
@@ -170,9 +213,34 @@ mod tests {
         census.observe(found("other", 1), true);
         assert_eq!(census.life("new"), Life::Unknown);
         assert!(!census.knows("new") && census.knows("other") && census.knows("me"));
-        assert_eq!(census.complete().life("new"), Life::Dead);
+        assert_eq!(census.complete().life("new"), Life::Gone);
         let before = census.clone();
         census.observe(Vec::new(), false);
         assert!(census.misses_someone_of(&before), "it has said goodbye");
+    }
+
+    #[test]
+    fn orphans_are_shared_out_and_all_runners_agree_how() {
+        let names = ["a", "b", "c"];
+        let census = |me: &str| {
+            let mut census = Census::new(me);
+            let found = |owner: &&str| found(owner, 1);
+            census.observe(names.iter().flat_map(found).collect(), true);
+            census
+        };
+        let everybody = names.map(census);
+        let mut shares = HashMap::new();
+        for number in 0..300 {
+            let orphan = format!("fn-v1-01234567-{number}");
+            let first = everybody[0].first_for(&orphan);
+            assert!(
+                everybody
+                    .iter()
+                    .all(|other| other.first_for(&orphan) == first)
+            );
+            *shares.entry(first.to_owned()).or_insert(0) += 1;
+        }
+        assert!(names.iter().all(|name| shares[*name] > 50), "{shares:?}");
+        assert_eq!(Census::new("alone").first_for("x"), "alone");
     }
 }

@@ -1,0 +1,152 @@
+//! Keeps what is known up to date: lists once, then follows the changes, and lists
+//! anew whenever the API server has forgotten where we were (410). What a new list
+//! does not have is gone, and what it still has is not lost.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+};
+
+use futures::{StreamExt as _, pin_mut};
+use kube::{
+    Api, ResourceExt as _,
+    runtime::watcher::{self, Event},
+};
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, sleep},
+};
+
+use super::{Known, Loss, Watched, lock, pauses::Pauses};
+use crate::pod::{api::jittered, blueprint::IMAGE_LABEL, cluster::WATCH_SECONDS};
+
+pub(super) struct Keeper<K: Watched> {
+    pub(super) known: Arc<Mutex<Known<K>>>,
+    pub(super) synced: watch::Sender<bool>,
+    pub(super) losses: mpsc::Sender<Loss>,
+}
+
+impl<K: Watched> Keeper<K> {
+    pub(super) async fn run(self, api: Api<K>) {
+        let kind = K::kind(&());
+        let config = watcher::Config::default()
+            .labels(IMAGE_LABEL)
+            .timeout(WATCH_SECONDS);
+        // Not with kube's own pauses: those begin anew with each attempt to list.
+        let begin = || watcher::watcher(api.clone(), config.clone());
+        let events = begin();
+        pin_mut!(events);
+        let mut pauses = Pauses::default();
+        // Names of the list that is coming in, which replaces what was known.
+        let mut listed: Option<HashSet<String>> = None;
+        let mut in_trouble = false;
+        while let Some(event) = events.next().await {
+            let lost = match event {
+                Ok(Event::Init) => {
+                    listed = Some(HashSet::new());
+                    continue;
+                }
+                Ok(Event::InitApply(object)) => {
+                    listed.get_or_insert_default().insert(object.name_any());
+                    self.apply(&object)
+                }
+                Ok(Event::InitDone) => {
+                    let lost = self.retain(&listed.take().unwrap_or_default());
+                    self.synced.send_replace(true);
+                    lost
+                }
+                Ok(Event::Apply(object)) => self.apply(&object),
+                Ok(Event::Delete(object)) => self.remove(&object.name_any()),
+                Err(error) => {
+                    let is_expired = is_expired(&error);
+                    // Reported once: it is retried until it works again.
+                    if !in_trouble && !is_expired {
+                        tracing::warn!(%error, "cannot watch {kind} objects of functions; trying again");
+                        in_trouble = true;
+                    }
+                    let pause = pauses.after_failure(Instant::now());
+                    sleep(jittered(pause).max(wish(&error))).await;
+                    if is_expired {
+                        events.set(begin());
+                    }
+                    continue;
+                }
+            };
+            if std::mem::take(&mut in_trouble) {
+                tracing::info!("watching {kind} objects of functions again");
+            }
+            for loss in lost {
+                if self.losses.send(loss).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn apply(&self, object: &K) -> Vec<Loss> {
+        let name = object.name_any();
+        let seen = object.seen();
+        let now = K::loss(&seen);
+        let mut known = lock(&self.known);
+        let before = known.objects.insert(name.clone(), Arc::new(seen));
+        known.changed(&name);
+        let was_good = before.is_some_and(|before| K::loss(&before).is_none());
+        match now {
+            Some(reason) if was_good => vec![(name, reason.into())],
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn remove(&self, name: &str) -> Vec<Loss> {
+        let mut known = lock(&self.known);
+        if known.objects.remove(name).is_none() {
+            return Vec::new();
+        }
+        known.changed(name);
+        vec![(name.to_owned(), K::GONE.into())]
+    }
+
+    pub(super) fn retain(&self, listed: &HashSet<String>) -> Vec<Loss> {
+        let gone: Vec<String> = lock(&self.known)
+            .objects
+            .keys()
+            .filter(|name| !listed.contains(*name))
+            .cloned()
+            .collect();
+        gone.iter().flat_map(|name| self.remove(name)).collect()
+    }
+}
+
+impl<K: Watched> Drop for Keeper<K> {
+    /// Nobody waits in vain.
+    fn drop(&mut self) {
+        let mut known = lock(&self.known);
+        known.has_ended = true;
+        known.waits.clear();
+    }
+}
+
+/// The API server has forgotten the version from which the watch was to go on. That
+/// is no trouble, and what happened meanwhile is in the new list. Whichever way it
+/// says so, the next step is that list: kube's own would go on from the same version
+/// where the answer was not an event.
+fn is_expired(error: &watcher::Error) -> bool {
+    matches!(status(error), Some(status) if status.code == 410)
+}
+
+/// How long an overloaded API server wants to be left alone.
+fn wish(error: &watcher::Error) -> std::time::Duration {
+    let details = status(error).and_then(|status| status.details.as_ref());
+    let seconds = details.map_or(0, |details| details.retry_after_seconds);
+    std::time::Duration::from_secs(seconds.into())
+}
+
+fn status(error: &watcher::Error) -> Option<&kube::core::Status> {
+    match error {
+        watcher::Error::WatchError(status) => Some(status),
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status)) => Some(status),
+        _ => None,
+    }
+}
