@@ -19,7 +19,7 @@ use super::{
     connect::Connection,
     current_template::CurrentTemplate,
     evaluate::PodEvaluator,
-    functions::Functions,
+    functions::{Defaults, Functions},
     launch::PodLauncher,
     life::Life,
     owners::Owners,
@@ -68,7 +68,11 @@ impl PodRuntime {
         let cluster = Cluster::find().await?;
         let mut tasks = JoinSet::new();
         let parts = Parts::make(config, &cluster, &wrapper, &mut tasks);
-        let (worker, pool) = Worker::new(Arc::clone(&parts.launcher), config.pod.scan_interval);
+        let (worker, pool) = Worker::new(
+            Arc::clone(&parts.launcher),
+            config.pod.scan_interval,
+            config.pod.max_pods,
+        );
         let stop = CancellationToken::new();
         let worker = tokio::spawn(worker.run(stop.clone()));
         let (launcher, roster) = (&parts.launcher, &parts.roster);
@@ -94,7 +98,7 @@ impl PodRuntime {
             pool,
             functions: parts.functions,
             roster: parts.roster,
-            watch: launcher.watch.clone(),
+            witness: Arc::clone(launcher),
             has_adopted,
             max_message_size: config.max_message_size,
         };
@@ -147,11 +151,18 @@ impl Parts {
         let (services, keep) = Watch::new(service_api.clone(), losses);
         tasks.spawn(keep);
         let templates = templates(pod.template.as_deref(), cluster, wrapper, tasks);
-        let defaults = Settings {
-            ttl: pod.ttl,
-            max_waitlist_length: pod.max_waitlist_length,
-            max_pods: pod.max_parallel_pods,
-            max_queued: config.max_queued_per_function,
+        let defaults = Defaults {
+            settings: Settings {
+                ttl: pod.ttl,
+                max_waitlist_length: pod.max_waitlist_length,
+                max_pods: pod.max_parallel_pods,
+                max_queued: config.max_queued_per_function,
+                is_warm_up: false,
+                revision: 0,
+            },
+            warm_up: pod.warm_up,
+            max_retries: pod.max_grpc_retries,
+            retry_lost_calls: pod.retry_lost_calls,
         };
         let prefix = &config.default_image_prefix;
         let functions = Arc::new(Functions::new(&pod.cache_config, prefix, defaults));

@@ -5,7 +5,10 @@ use std::{
     collections::{HashMap, HashSet},
     fmt::Debug,
     future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -39,6 +42,7 @@ pub struct Watch<K> {
     objects: Arc<Mutex<HashMap<String, Arc<K>>>>,
     /// Counts changes, so that waiting ends with the next one.
     changes: watch::Receiver<u64>,
+    is_broken: Arc<AtomicBool>,
 }
 
 impl<K> Clone for Watch<K> {
@@ -46,6 +50,7 @@ impl<K> Clone for Watch<K> {
         Self {
             objects: Arc::clone(&self.objects),
             changes: self.changes.clone(),
+            is_broken: Arc::clone(&self.is_broken),
         }
     }
 }
@@ -91,12 +96,24 @@ impl<K: Watched> Watch<K> {
     pub fn new(api: Api<K>, losses: mpsc::Sender<Loss>) -> (Self, impl Future<Output = ()> + Send) {
         let (changed, changes) = watch::channel(0);
         let objects = Arc::default();
+        let is_broken = Arc::default();
         let keeper = Keeper {
             objects: Arc::clone(&objects),
             changed,
+            is_broken: Arc::clone(&is_broken),
             losses,
         };
-        (Self { objects, changes }, keeper.run(api))
+        let watch = Self {
+            objects,
+            changes,
+            is_broken,
+        };
+        (watch, keeper.run(api))
+    }
+
+    /// Whether the API server tells what happens, as far as that is known.
+    pub fn is_current(&self) -> bool {
+        !self.is_broken.load(Ordering::Relaxed)
     }
 
     /// The object as last seen.
@@ -198,6 +215,7 @@ impl Watch<Pod> {
 struct Keeper<K> {
     objects: Arc<Mutex<HashMap<String, Arc<K>>>>,
     changed: watch::Sender<u64>,
+    is_broken: Arc<AtomicBool>,
     losses: mpsc::Sender<Loss>,
 }
 
@@ -231,9 +249,11 @@ impl<K: Watched> Keeper<K> {
                         tracing::warn!(%error, "cannot watch {kind} objects of functions; trying again");
                     }
                     in_trouble = true;
+                    self.is_broken.store(true, Ordering::Relaxed);
                     continue;
                 }
             };
+            self.is_broken.store(false, Ordering::Relaxed);
             if std::mem::take(&mut in_trouble) {
                 tracing::info!("watching {kind} objects of functions again");
             }
@@ -314,12 +334,19 @@ mod tests {
     fn keeper() -> (Watch<Pod>, Keeper<Pod>) {
         let (changed, changes) = watch::channel(0);
         let objects = Arc::default();
+        let is_broken = Arc::default();
         let keeper = Keeper {
             objects: Arc::clone(&objects),
             changed,
+            is_broken: Arc::clone(&is_broken),
             losses: mpsc::channel(1).0,
         };
-        (Watch { objects, changes }, keeper)
+        let watch = Watch {
+            objects,
+            changes,
+            is_broken,
+        };
+        (watch, keeper)
     }
 
     fn names(losses: Vec<Loss>) -> Vec<String> {

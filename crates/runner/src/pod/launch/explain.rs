@@ -13,7 +13,7 @@ use crate::{
         api,
         progress::{Progress, last_words, progress},
     },
-    pool::Failure,
+    pool::{Failure, Outlook},
 };
 
 /// How long a container's last words may take: the caller waits for the reason.
@@ -27,17 +27,10 @@ impl PodLauncher {
             Some(pod) => self.last_words(&pod).await.unwrap_or_default(),
             None => String::new(),
         };
-        // What has failed by itself would do so again; what somebody has deleted
-        // or the node has evicted would not.
-        let is_lasting = self.watch.get(name).is_some_and(|pod| {
-            let status = pod.status.as_ref();
-            let is_evicted = status.is_some_and(|status| status.reason.is_some());
-            matches!(progress(&pod), Progress::Failed(_)) && !is_evicted
-        });
         Failure {
-            reason: reason.into(),
             log: log.into(),
-            is_lasting,
+            outlook: outlook(self.watch.get(name).as_deref()),
+            ..Failure::passing(reason)
         }
     }
 
@@ -66,6 +59,22 @@ impl PodLauncher {
                 None
             }
         }
+    }
+}
+
+/// What has failed by itself would do so again; what somebody has deleted or the node
+/// has evicted would not.
+fn outlook(pod: Option<&Pod>) -> Outlook {
+    let Some(pod) = pod else {
+        return Outlook::Taken;
+    };
+    let status = pod.status.as_ref();
+    let is_evicted = status.is_some_and(|status| status.reason.is_some());
+    match progress(pod) {
+        Progress::Leaving => Outlook::Taken,
+        Progress::Failed(_) if is_evicted => Outlook::Taken,
+        Progress::Failed(_) => Outlook::Lasting,
+        Progress::Waiting(_) | Progress::Addressed => Outlook::Passing,
     }
 }
 
