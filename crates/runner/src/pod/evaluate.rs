@@ -74,7 +74,8 @@ impl<W: Witness> Evaluator for PodEvaluator<W> {
                 Called::Answered(answer) => return answer,
                 Called::NeverSent(cause) => {
                     let in_a_row = past.never_sent(lease.pod, &name, cause);
-                    self.doubt(lease, in_a_row);
+                    self.doubt(&lease, in_a_row);
+                    drop(lease);
                     let pause = PAUSE * 2_u32.pow(in_a_row) - PAUSE * 2;
                     sleep_until((Instant::now() + pause).min(evaluation.deadline)).await;
                 }
@@ -88,7 +89,8 @@ impl<W: Witness> Evaluator for PodEvaluator<W> {
                             death: None,
                         },
                     );
-                    self.doubt(lease, 0);
+                    self.doubt(&lease, 0);
+                    drop(lease);
                     let retries = self.functions.retries(image);
                     if past.losses.len() > retries {
                         self.learn_deaths(&mut past, evaluation.deadline).await;
@@ -176,8 +178,8 @@ impl<W: Witness> PodEvaluator<W> {
         digest.is_some() && digest.as_deref() != failure.digest.as_deref()
     }
 
-    /// Gives a pod back that a call did not come back from.
-    fn doubt(&self, lease: Lease<Connection>, unsent_in_a_row: u32) {
+    /// Reports a pod that a call did not come back from.
+    fn doubt(&self, lease: &Lease<Connection>, unsent_in_a_row: u32) {
         if unsent_in_a_row < UNSENT {
             self.pool.doubted(lease.pod);
         } else {

@@ -171,10 +171,8 @@ impl Known {
                 new.push(name.clone());
             }
             let same = before.filter(|before| before.special == special);
-            let revision = same.map(|same| same.revision).unwrap_or_else(|| {
-                self.last_revision += 1;
-                self.last_revision
-            });
+            let revision = same.map_or(self.last_revision + 1, |same| same.revision);
+            self.last_revision = self.last_revision.max(revision);
             specials.insert(name, Listed { special, revision });
         }
         self.specials = Arc::new(specials);

@@ -232,7 +232,7 @@ impl<L: Launcher> Worker<L> {
     }
 
     fn ended(&mut self, ended: Result<(task::Id, Result<L::Connection, Failure>), JoinError>) {
-        let (task, result) = ended.unwrap_or_else(panicked);
+        let (task, result) = ended.unwrap_or_else(|error| panicked(&error));
         let Some(pod) = self.starting.remove(&task) else {
             return;
         };
@@ -253,7 +253,7 @@ impl<L: Launcher> Worker<L> {
     }
 
     fn checked(&mut self, ended: Result<(task::Id, Result<(), Failure>), JoinError>) {
-        let (task, result) = ended.unwrap_or_else(panicked);
+        let (task, result) = ended.unwrap_or_else(|error| panicked(&error));
         let Some(pod) = self.checking.remove(&task) else {
             return;
         };
@@ -273,7 +273,7 @@ impl<L: Launcher> Worker<L> {
 }
 
 /// What a task comes to that has panicked.
-fn panicked<T>(error: JoinError) -> (task::Id, Result<T, Failure>) {
+fn panicked<T>(error: &JoinError) -> (task::Id, Result<T, Failure>) {
     tracing::error!(%error, "a task of the pod pool failed");
     let failure = Failure::passing("an internal error; the runner's log says more");
     (error.id(), Err(failure))

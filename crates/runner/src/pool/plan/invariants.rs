@@ -90,7 +90,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => function().prop_map(|function| Step::Warm { function }),
         1 => (function(), settings())
             .prop_map(|(function, settings)| Step::Settings { function, settings }),
-        2 => (0..40_u64).prop_map(|seconds| Step::Wait { seconds }),
+        2 => (0..90_u64).prop_map(|seconds| Step::Wait { seconds }),
         1 => Just(Step::Scan),
         2 => any().prop_map(Step::Echo),
         1 => any().prop_map(Step::Unknown),

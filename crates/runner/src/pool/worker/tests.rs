@@ -228,3 +228,21 @@ async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
     assert!(worker.answers.is_empty() && worker.connections.is_empty());
     assert!(worker.starting.is_empty() && worker.doomed.is_empty() && worker.tasks.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_in_doubt_is_checked_and_given_again_or_replaced() {
+    let bed = bed();
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    bed.pool.doubted(lease.pod);
+    drop(lease);
+    // The first pod does not answer.
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert_eq!((lease.pod, bed.started()), (PodId(2), 2));
+    bed.pool.doubted(lease.pod);
+    let begin = Instant::now();
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert_eq!((lease.pod, bed.started()), (PodId(2), 2));
+    assert_eq!(begin.elapsed().as_secs(), 1, "not before it has answered");
+    let checked = bed.fake.0.lock().unwrap().checked.clone();
+    assert_eq!(checked, [PodId(1), PodId(2)]);
+}

@@ -55,7 +55,7 @@ impl Observer {
             Some(event) if matches!(step, Step::Echo(_) | Step::Unknown(_)) => self.ignored(event),
             Some(event) => {
                 self.history.push(event.clone());
-                self.happens(event);
+                self.happens(&event);
             }
             None => {}
         }
@@ -70,16 +70,16 @@ impl Observer {
         assert_eq!(format!("{:?}", self.state), before, "{words}");
     }
 
-    fn happens(&mut self, event: Event) {
+    fn happens(&mut self, event: &Event) {
         let waiting_before = self.waits();
-        self.note(&event);
-        let warmed_up = self.warmed_up(&event);
+        self.note(event);
+        let warmed_up = self.warmed_up(event);
         let actions = self.state.decide(event.clone());
         for action in &actions {
-            self.see(action, &event, &waiting_before);
+            self.see(action, event, &waiting_before);
         }
         self.check();
-        self.check_others(&event, &waiting_before);
+        self.check_others(event, &waiting_before);
         // An outdated pod leaves no function of the warm-up without one.
         if let Some(name) = warmed_up {
             assert!(self.is_served(&name), "{name} has no pod");
