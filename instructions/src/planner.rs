@@ -22,6 +22,8 @@ const SETTINGS: Settings = Settings {
     max_waitlist_length: 2,
     max_pods: 4,
     max_queued: 1000,
+    is_warm_up: false,
+    revision: 0,
 };
 
 pub(crate) const WORKLOADS: &[Workload] = &[
@@ -69,7 +71,7 @@ impl Cluster {
                 match action {
                     Action::Lease { caller, pod } => leases.push((caller, pod)),
                     Action::Start { pod, .. } => events.push(Event::Ready { pod, now: self.now }),
-                    Action::Refuse { .. } | Action::Delete { .. } => {}
+                    Action::Refuse { .. } | Action::Check { .. } | Action::Delete { .. } => {}
                 }
             }
         }
@@ -82,6 +84,7 @@ impl Cluster {
             caller: CallerId(self.last_caller),
             function: name(function),
             settings: SETTINGS,
+            avoid: Vec::new(),
             now: self.now,
         })
     }

@@ -217,13 +217,32 @@ pub(crate) static FLAGS: &[Group] = &[
                 "max-waitlist-length",
                 "COUNT",
                 "2",
-                "Calls per pod from which on another pod is started; 0 or less means the default.",
+                "Calls per pod at which another pod is started; 0 or less means the default.",
             ),
             value(
                 "max-parallel-pods-per-function",
                 "COUNT",
                 "1",
                 "Most pods per function; 0 or less means the default.",
+            ),
+            value(
+                "max-pods",
+                "COUNT",
+                "0",
+                "Most pods of all functions together; 0 means any number. At the bound the pod that \
+                 has been idle longest goes; if none is idle, the caller gets RESOURCE_EXHAUSTED.",
+            ),
+            value(
+                "max-grpc-retries",
+                "COUNT",
+                "2",
+                "How often a call is sent again whose pod was lost while it ran; 0 or less means the \
+                 default.",
+            ),
+            switch(
+                "retry-lost-calls",
+                "true",
+                "Send such calls again at all; also per function, in --pod-cache-config.",
             ),
             value(
                 "pod-start-timeout",

@@ -69,6 +69,10 @@ pub struct PodConfig {
     pub template: Option<String>,
     pub max_waitlist_length: usize,
     pub max_parallel_pods: usize,
+    /// Of all functions together; 0: any number.
+    pub max_pods: usize,
+    pub max_grpc_retries: usize,
+    pub retry_lost_calls: bool,
     pub start_timeout: Duration,
     pub cluster_domain: String,
 }
@@ -176,6 +180,9 @@ impl Config {
                 max_waitlist_length: flags.get("max-waitlist-length", |text| count_or(text, 2))?,
                 max_parallel_pods: flags
                     .get("max-parallel-pods-per-function", |text| count_or(text, 1))?,
+                max_pods: flags.get("max-pods", value::number)?,
+                max_grpc_retries: flags.get("max-grpc-retries", |text| count_or(text, 2))?,
+                retry_lost_calls: flags.switch("retry-lost-calls")?,
                 start_timeout: flags.get("pod-start-timeout", value::positive_duration)?,
                 cluster_domain: flags.get("cluster-domain", name)?,
             },

@@ -1,7 +1,7 @@
 //! The pod runtime: functions in pods of a cluster. The pool decides, this acts.
 //!
 //! ```text
-//! runtime: evaluate ─► pool ─► launch ─► template, blueprint, connect
+//! runtime: evaluate ─► pool ─► launch ─► template, blueprint, connect · check: is it still good?
 //!    │                           └─ roster: numbers ↔ names · watch: pods and services as they are
 //!    ├─ functions: per-function settings and warm-up   ├─ owners: which runners live
 //!    └─ sweep ─► judge over others' pods, care for our own (both pure)
@@ -11,6 +11,7 @@
 pub mod api;
 pub mod blueprint;
 pub mod care;
+mod check;
 pub mod cluster;
 pub mod connect;
 pub mod current_template;
@@ -33,3 +34,4 @@ pub mod sweep;
 mod tags;
 pub mod template;
 pub mod watch;
+pub mod witness;

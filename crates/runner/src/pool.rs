@@ -4,7 +4,7 @@
 //!  callers ──acquire──► handle ──events──► worker ──► plan (pure: state + event → actions)
 //!     ▲                                     │  ▲
 //!     └──── Lease (freed when dropped) ─────┤  └── outcomes: ready, failed, gone
-//!                                           └────► Launcher: start and delete pods
+//!                                           └────► Launcher: start, check and delete pods
 //! ```
 //! The plan decides, the worker carries out, the launcher acts on the cluster. The rules, each
 //! an invariant that property tests hold the plan to:
@@ -13,10 +13,14 @@
 //! 2. A caller that gives up frees its place; a dropped lease frees its slot.
 //! 3. Events name their pod by identity; one pod's failure never touches another's callers.
 //! 4. Never more than the allowed pods per function, those starting included, those on their
-//!    way out not.
+//!    way out not; and never more than the bound over all functions, those included that
+//!    finish their last calls.
 //! 5. A pod with work is never deleted for age; a pod without work is deleted once.
 //! 6. The load over all pods is the callers in flight; at rest it is zero.
 //! 7. Unknown pods, late events and repeated events change nothing.
+//!
+//! A pod that a call was lost in is *in doubt*: nobody is given it before it has answered a
+//! check. A start that would fail again is remembered, and not tried for a while.
 
 mod handle;
 mod plan;
@@ -25,5 +29,5 @@ mod worker;
 
 pub use handle::{AcquireError, Lease, Pool};
 pub use plan::{Action, Event, Refusal};
-pub use state::{CallerId, Failure, Phase, PodId, Settings, State};
+pub use state::{CallerId, Failure, Outlook, Phase, PodId, Settings, State};
 pub use worker::{Launcher, Worker};

@@ -40,6 +40,12 @@ pub enum EvaluateError {
          try again later, or raise --max-queued-per-function"
     )]
     QueueFull { image: String, queued: usize },
+    /// There may be no more pods, and none of them can make room.
+    #[error(
+        "no pod for function {image:?}: there are {pods} pods already, as many as --max-pods allows, \
+         and none of them is idle; try again later, or raise --max-pods"
+    )]
+    TooManyPods { image: String, pods: usize },
     /// Something that the function needs is not there at the moment.
     #[error("cannot run function {image:?}: {reason}")]
     Unavailable {

@@ -29,7 +29,7 @@ impl EvaluateError {
         match self {
             Self::InvalidImage { .. } => Code::InvalidArgument,
             Self::NotFound { .. } => Code::NotFound,
-            Self::QueueFull { .. } => Code::ResourceExhausted,
+            Self::QueueFull { .. } | Self::TooManyPods { .. } => Code::ResourceExhausted,
             Self::Panicked { .. } => Code::Internal,
             Self::Unavailable { .. } => Code::Unavailable,
             Self::FailedPrecondition { .. } => Code::FailedPrecondition,
@@ -51,6 +51,7 @@ impl EvaluateError {
             Self::InvalidImage { .. } => "INVALID_IMAGE",
             Self::NotFound { .. } => "FUNCTION_NOT_FOUND",
             Self::QueueFull { .. } => "QUEUE_FULL",
+            Self::TooManyPods { .. } => "TOO_MANY_PODS",
             Self::Panicked { .. } => "INTERNAL_ERROR",
             Self::Unavailable { .. } => "UNAVAILABLE",
             Self::FailedPrecondition { .. } => "CANNOT_RUN",
@@ -80,6 +81,7 @@ impl EvaluateError {
             Self::InvalidImage { image, .. }
             | Self::NotFound { image, .. }
             | Self::QueueFull { image, .. }
+            | Self::TooManyPods { image, .. }
             | Self::Unavailable { image, .. }
             | Self::FailedPrecondition { image, .. }
             | Self::NoPodInTime { image, .. }

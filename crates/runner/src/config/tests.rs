@@ -48,6 +48,8 @@ fn the_defaults_are_the_documented_ones() {
         (config.pod.max_waitlist_length, config.pod.max_parallel_pods),
         (2, 1)
     );
+    assert_eq!((config.pod.max_pods, config.pod.max_grpc_retries), (0, 2));
+    assert!(config.pod.retry_lost_calls);
     assert_eq!(config.pod.start_timeout, Duration::from_secs(60));
     assert_eq!(config.pod.cluster_domain, "cluster.local");
     assert_eq!(config.registry.metadata_ttl, Some(Duration::from_secs(600)));
@@ -89,6 +91,8 @@ fn every_flag_reaches_its_place_in_every_spelling() {
         ("function-pod-template", "template"),
         ("max-waitlist-length", "3"),
         ("max-parallel-pods-per-function", "4"),
+        ("max-pods", "5"),
+        ("max-grpc-retries", "6"),
         ("pod-start-timeout", "5s"),
         ("cluster-domain", "example.org"),
         ("image-metadata-ttl", "0"),
@@ -101,6 +105,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
     ];
     let switches = [
         "--warm-up-pod-cache=false",
+        "--retry-lost-calls=false",
         "-bundled-functions=0",
         "-enable-private-registries",
         "--enable-private-registries-tls=T",
@@ -128,7 +133,8 @@ fn every_flag_reaches_its_place_in_every_spelling() {
              started_ahead: 6, started_ahead_idle: 7s }, \
              pod: PodConfig { namespace: \"ns\", cache_config: \"/p\", warm_up: false, \
              ttl: 5400s, scan_interval: 120s, template: Some(\"template\"), \
-             max_waitlist_length: 3, max_parallel_pods: 4, start_timeout: 5s, \
+             max_waitlist_length: 3, max_parallel_pods: 4, max_pods: 5, \
+             max_grpc_retries: 6, retry_lost_calls: false, start_timeout: 5s, \
              cluster_domain: \"example.org\" }, \
              registry: RegistryConfig { metadata_ttl: None, insecure: [\"a:5000\", \"b\"], \
              private: true, auth_file: \"/a\", pull_secret: \"pull\", private_tls: true, \

@@ -1,13 +1,20 @@
 //! One evaluation in a pod: get one, call its wrapper, pass on what it answers.
 //!
-//! An evaluation is sent again only if it certainly never reached the function:
-//! if there was no connection to send it over, or the wrapper's server refused it
-//! unseen. What the connection lost later may have run, and its caller has to
-//! decide.
+//! ```text
+//! acquire ─► call ─► answered: that is it
+//!    ▲         ├──► never sent (no connection, or refused unseen): sent again, however often
+//!    │         └──► lost (the pod died under it): sent again, so many times as allowed
+//!    └── the pod is in doubt: the pool gives it to nobody before it answers ──┘
+//! ```
+//! All of that within the caller's deadline. Functions turn one list into another, so a
+//! call that may have run can be sent again; where that does harm, it can be turned off.
 
-use std::{error::Error, iter, sync::Arc, time::Duration};
+mod past;
+
+use std::{error::Error, iter, pin::pin, sync::Arc, time::Duration};
 
 use krm::Output;
+use past::{Loss, Past};
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
 use service::{EvaluateError, Evaluation, Evaluator};
 use tokio::{
@@ -16,21 +23,28 @@ use tokio::{
 };
 use tonic::{Code, ConnectError, Request, Status};
 
-use super::{connect::Connection, functions::Functions, roster::Roster, watch::Watch};
-use crate::pool::{AcquireError, Failure, Lease, Pool, Refusal};
+use super::{
+    connect::Connection, functions::Functions, launch::PodLauncher, roster::Roster,
+    witness::Witness,
+};
+use crate::pool::{AcquireError, Failure, Lease, Outlook, Pool, Refusal};
 
-/// How long a pod that is fine as far as the cluster knows may be unreachable
-/// before it is given up, and the pause between attempts.
-const UNREACHABLE: Duration = Duration::from_secs(2);
+/// How long the cluster may take to tell what became of a pod, when that is all that the
+/// caller still waits for. The kubelet looks at its containers every second.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// How often in a row a pod may answer checks and then take no call, and the first pause
+/// between attempts, which doubles.
+const UNSENT: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The evaluator over the pool.
 #[derive(Debug)]
-pub struct PodEvaluator {
+pub struct PodEvaluator<W = PodLauncher> {
     pub pool: Pool<Connection>,
     pub functions: Arc<Functions>,
     pub roster: Arc<Roster>,
-    pub watch: Watch<k8s_openapi::api::core::v1::Pod>,
+    pub witness: Arc<W>,
     /// Whether pods that were there already have been taken over. Until then
     /// nobody is given one: it would be a pod too many.
     pub has_adopted: watch::Receiver<bool>,
@@ -40,80 +54,148 @@ pub struct PodEvaluator {
 /// What came of one attempt to call a wrapper.
 enum Called {
     Answered(Result<Output, EvaluateError>),
-    /// There is no connection to this pod.
-    NeverSent(Status),
+    /// There is no connection to this pod, for this reason.
+    NeverSent(String),
+    /// The connection broke, for this reason, and the call may have run.
+    Lost(String),
 }
 
 #[tonic::async_trait]
-impl Evaluator for PodEvaluator {
+impl<W: Witness> Evaluator for PodEvaluator<W> {
     async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
+        let image = &evaluation.image;
+        let mut past = Past::default();
         loop {
-            let lease = self.acquire(&evaluation).await?;
-            if let Some(answer) = self.use_pod(&lease, &evaluation).await {
-                return answer;
+            let lease = self.next(&evaluation, &mut past).await?;
+            let name = Arc::clone(&lease.connection.name);
+            past.goes_on_in(image, &name);
+            let restarts = self.witness.restarts(&name);
+            match self.call(&lease.connection, &evaluation).await {
+                Called::Answered(answer) => return answer,
+                Called::NeverSent(cause) => {
+                    let in_a_row = past.never_sent(lease.pod, &name, cause);
+                    self.doubt(&lease, in_a_row);
+                    drop(lease);
+                    let pause = PAUSE * 2_u32.pow(in_a_row) - PAUSE * 2;
+                    sleep_until((Instant::now() + pause).min(evaluation.deadline)).await;
+                }
+                Called::Lost(cause) => {
+                    past.lost(
+                        lease.pod,
+                        Loss {
+                            pod: name,
+                            restarts,
+                            cause,
+                            death: None,
+                        },
+                    );
+                    self.doubt(&lease, 0);
+                    drop(lease);
+                    let retries = self.functions.retries(image);
+                    if past.losses.len() > retries {
+                        self.learn_deaths(&mut past, evaluation.deadline).await;
+                        return Err(past.given_up(image.clone(), retries));
+                    }
+                }
             }
         }
     }
 }
 
-impl PodEvaluator {
-    async fn acquire(&self, evaluation: &Evaluation) -> Result<Lease<Connection>, EvaluateError> {
-        let image = evaluation.image.clone();
+impl<W: Witness> PodEvaluator<W> {
+    /// A pod for the next attempt, or why there is none. Meanwhile the cluster may tell
+    /// what became of the pod before.
+    async fn next(
+        &self,
+        evaluation: &Evaluation,
+        past: &mut Past,
+    ) -> Result<Lease<Connection>, EvaluateError> {
+        let avoid = past.avoid.clone();
+        let mut acquire = pin!(self.acquire(evaluation, &avoid));
+        let acquired = match past.losses.last_mut().filter(|last| last.death.is_none()) {
+            None => acquire.await,
+            // Cancel-safe: `acquire` goes on where it was.
+            Some(last) => tokio::select! {
+                acquired = &mut acquire => acquired,
+                death = self.witness.death(&last.pod, last.restarts) => {
+                    last.death = Some(death);
+                    acquire.await
+                }
+            },
+        };
+        acquired.map_err(|error| past.told_with(error))
+    }
+
+    async fn acquire(
+        &self,
+        evaluation: &Evaluation,
+        avoid: &[crate::pool::PodId],
+    ) -> Result<Lease<Connection>, EvaluateError> {
+        let Evaluation {
+            image, deadline, ..
+        } = evaluation;
+        let late = |waits_for: String| EvaluateError::NoPodInTime {
+            image: image.clone(),
+            waits_for,
+        };
         if !*self.has_adopted.borrow() {
             let mut has_adopted = self.has_adopted.clone();
             let adoption = has_adopted.wait_for(|has_adopted| *has_adopted);
-            if timeout_at(evaluation.deadline, adoption).await.is_err() {
-                let waits_for = "the cluster to tell which pods there are".into();
-                return Err(EvaluateError::NoPodInTime { image, waits_for });
+            if timeout_at(*deadline, adoption).await.is_err() {
+                return Err(late("the cluster to tell which pods there are".into()));
             }
         }
-        let settings = self.functions.settings(&image);
-        // Cancel-safe: a place that is given up is free.
-        let acquired = timeout_at(evaluation.deadline, self.pool.acquire(&image, settings)).await;
-        match acquired {
-            Ok(Ok(lease)) => Ok(lease),
-            Ok(Err(error)) => Err(refused(image, error)),
-            Err(_) => {
-                let waits_for = self.roster.starting(&image);
-                let waits_for = waits_for.unwrap_or_else(|| "its pod".into());
-                Err(EvaluateError::NoPodInTime { image, waits_for })
+        let mut has_looked = false;
+        loop {
+            let settings = self.functions.settings(image);
+            let lease = self.pool.acquire_again(image, settings, avoid);
+            // Cancel-safe: a place that is given up is free.
+            match timeout_at(*deadline, lease).await {
+                Ok(Ok(lease)) => return Ok(lease),
+                Ok(Err(error)) => {
+                    let is_new = !has_looked && self.has_moved_since(image, &error).await;
+                    if !is_new {
+                        return Err(refused(image.clone(), error));
+                    }
+                    has_looked = true;
+                    self.pool.changed(Some(image));
+                }
+                Err(_) => {
+                    let waits_for = self.roster.starting(image);
+                    return Err(late(waits_for.unwrap_or_else(|| "its pod".into())));
+                }
             }
         }
     }
 
-    /// Evaluates in this pod; `None` if it never got there and another pod should
-    /// be asked.
-    async fn use_pod(
-        &self,
-        lease: &Lease<Connection>,
-        evaluation: &Evaluation,
-    ) -> Option<Result<Output, EvaluateError>> {
-        let give_up_at = Instant::now() + UNREACHABLE;
-        loop {
-            let status = match self.call(&lease.connection, evaluation).await {
-                Called::Answered(answer) => return Some(answer),
-                Called::NeverSent(status) => status,
-            };
+    /// Whether a start that is remembered to have failed was of another image than the
+    /// tag stands for now.
+    async fn has_moved_since(&self, image: &str, error: &AcquireError) -> bool {
+        let AcquireError::Refused(Refusal::Remembered { failure, .. }) = error else {
+            return false;
+        };
+        let digest = self.witness.digest(image).await;
+        digest.is_some() && digest.as_deref() != failure.digest.as_deref()
+    }
+
+    /// Reports a pod that a call did not come back from.
+    fn doubt(&self, lease: &Lease<Connection>, unsent_in_a_row: u32) {
+        if unsent_in_a_row < UNSENT {
+            self.pool.doubted(lease.pod);
+        } else {
             let name = &lease.connection.name;
-            let now = Instant::now();
-            if now >= evaluation.deadline {
-                let waits_for = format!("a connection to its pod {name}: {}", cause(&status));
-                let image = evaluation.image.clone();
-                return Some(Err(EvaluateError::NoPodInTime { image, waits_for }));
-            }
-            let lost = self.watch.loss(name);
-            if lost.is_some() || now >= give_up_at {
-                let reason = lost.unwrap_or_else(|| "the pod cannot be reached".into());
-                tracing::warn!(
-                    %name,
-                    "{reason}: {}; another pod takes its call",
-                    cause(&status)
-                );
-                self.pool.failed(lease.pod, Failure::passing(reason));
-                return None;
-            }
-            // The channel connects anew with each attempt.
-            sleep_until((now + PAUSE).min(evaluation.deadline)).await;
+            tracing::warn!(%name, "the pod answers, but takes no calls; it is given up");
+            let failure = Failure::passing("the pod answers, but takes no calls");
+            self.pool.failed(lease.pod, failure);
+        }
+    }
+
+    /// Lets the cluster tell what became of the pods, for a moment.
+    async fn learn_deaths(&self, past: &mut Past, deadline: Instant) {
+        let until = (Instant::now() + LAST_WORDS).min(deadline);
+        for loss in past.losses.iter_mut().filter(|loss| loss.death.is_none()) {
+            let death = self.witness.death(&loss.pod, loss.restarts);
+            loss.death = timeout_at(until, death).await.ok();
         }
     }
 
@@ -135,26 +217,45 @@ impl PodEvaluator {
         let begin = Instant::now();
         // Cancel-safe: a call that is dropped is cancelled at the wrapper.
         let answer = timeout_at(*deadline, client.evaluate_function(request)).await;
-        let image = image.clone();
-        Called::Answered(match answer {
-            Ok(Ok(response)) => {
-                if connection.usage.is_first_answer() {
-                    let (name, took) = (&connection.name, begin.elapsed().as_millis());
-                    tracing::info!(%name, "a pod's first answer took {took} ms");
-                }
-                let response = response.into_inner();
-                Ok(Output {
-                    resource_list: response.resource_list,
-                    log: response.log,
-                    errors: Vec::new(),
-                    answered_by: None,
-                })
-            }
-            Ok(Err(status)) if was_never_sent(&status) => return Called::NeverSent(status),
-            Ok(Err(status)) => Err(answered(image, &connection.name, status)),
-            Err(_) => Err(time_is_up(image)),
-        })
+        let response = match answer {
+            Ok(Ok(response)) => response.into_inner(),
+            Ok(Err(status)) => return judged(image, status, *deadline),
+            Err(_) => return Called::Answered(Err(time_is_up(image))),
+        };
+        if connection.usage.is_first_answer() {
+            let (name, took) = (&connection.name, begin.elapsed().as_millis());
+            tracing::info!(%name, "a pod's first answer took {took} ms");
+        }
+        Called::Answered(Ok(Output {
+            resource_list: response.resource_list,
+            log: response.log,
+            errors: Vec::new(),
+            answered_by: None,
+        }))
     }
+}
+
+/// What a status says about the call. One without a cause came over the wire; the others
+/// are our own client's.
+fn judged(image: &str, status: Status, deadline: Instant) -> Called {
+    if was_never_sent(&status) {
+        return Called::NeverSent(cause(&status));
+    }
+    if status.source().is_none() {
+        // Wrappers never answer that, but a mesh's proxy does in the place of one that is gone.
+        if status.code() == Code::Unavailable {
+            return Called::Lost("the connection's other end answered UNAVAILABLE".into());
+        }
+        return Called::Answered(Err(EvaluateError::Remote {
+            image: image.to_owned(),
+            status: Box::new(status),
+        }));
+    }
+    let is_late = status.code() == Code::DeadlineExceeded || Instant::now() >= deadline;
+    if is_late {
+        return Called::Answered(Err(time_is_up(image)));
+    }
+    Called::Lost(cause(&status))
 }
 
 /// Whether the wrapper certainly never saw the call: there was no connection, it
@@ -187,53 +288,42 @@ fn is_refusal(error: &h2::Error) -> bool {
     error.is_remote() && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM))
 }
 
-/// A status without a cause came over the wire; the others are our own client's.
-fn answered(image: String, pod: &str, status: Status) -> EvaluateError {
-    if status.source().is_none() {
-        return EvaluateError::Remote {
-            image,
-            status: Box::new(status),
-        };
-    }
-    if matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled) {
-        return time_is_up(image);
-    }
-    EvaluateError::Unavailable {
-        image,
-        reason: format!(
-            "the connection to its pod {pod} broke off while it ran ({}); it may have run to its \
-             end, so it was not sent again; try again if that does no harm",
-            cause(&status)
-        ),
-        log: String::new(),
-    }
-}
-
-fn time_is_up(image: String) -> EvaluateError {
+fn time_is_up(image: &str) -> EvaluateError {
     EvaluateError::NoPodInTime {
-        image,
+        image: image.to_owned(),
         waits_for: "the function's answer".into(),
     }
 }
 
 fn refused(image: String, error: AcquireError) -> EvaluateError {
-    match error {
-        AcquireError::Refused(Refusal::QueueFull { queued }) => {
-            EvaluateError::QueueFull { image, queued }
+    let refusal = match error {
+        AcquireError::Refused(refusal) => refusal,
+        AcquireError::Closed => {
+            return EvaluateError::Unavailable {
+                image,
+                reason: "the runner is shutting down".into(),
+                log: String::new(),
+            };
         }
-        AcquireError::Refused(Refusal::PodFailed(failure)) => {
-            let (reason, log) = (failure.reason.to_string(), failure.log.to_string());
-            if failure.is_lasting {
-                EvaluateError::FailedPrecondition { image, reason, log }
-            } else {
-                EvaluateError::Unavailable { image, reason, log }
-            }
+    };
+    let (failure, reason) = match refusal {
+        Refusal::QueueFull { queued } => return EvaluateError::QueueFull { image, queued },
+        Refusal::TooManyPods { pods } => return EvaluateError::TooManyPods { image, pods },
+        Refusal::PodFailed(failure) => (failure.clone(), failure.reason.to_string()),
+        Refusal::Remembered { failure, ago, left } => {
+            let (ago, left) = (ago.as_secs(), left.as_secs().max(1));
+            let reason = format!(
+                "{} (remembered from an attempt {ago} s ago; the next one is made in {left} s)",
+                failure.reason
+            );
+            (failure, reason)
         }
-        AcquireError::Closed => EvaluateError::Unavailable {
-            image,
-            reason: "the runner is shutting down".into(),
-            log: String::new(),
-        },
+    };
+    let log = failure.log.to_string();
+    if failure.outlook == Outlook::Lasting {
+        EvaluateError::FailedPrecondition { image, reason, log }
+    } else {
+        EvaluateError::Unavailable { image, reason, log }
     }
 }
 

@@ -31,6 +31,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     api::Gate,
+    check,
     connect::{Address, Connection},
     current_template::CurrentTemplate,
     functions::Functions,
@@ -102,6 +103,11 @@ impl Launcher for PodLauncher {
         self.roster.adopted(&connection.name, pod);
     }
 
+    async fn check(&self, connection: &Connection) -> Result<(), Failure> {
+        let answers = || check::is_serving(&connection.channel);
+        check::check(self, &connection.name, answers).await
+    }
+
     async fn delete(&self, pod: PodId) {
         if let Some(name) = self.roster.leave(pod) {
             self.remove(&name).await;
@@ -125,9 +131,11 @@ impl PodLauncher {
         clock.over(Phase::Metadata);
         let name = pod_name(function, &image.digest.to_string(), &unique());
         self.roster.name(id, &name);
+        let of_image = |failure: Failure| failure.of_image(&image.digest.to_string());
         let service = self
             .create(function, &reference, &image, &name, id, deadline)
-            .await?;
+            .await
+            .map_err(of_image)?;
         clock.over(Phase::Create);
         self.roster.waits_for(id, "its containers".into());
         let come_up = async {
@@ -142,7 +150,7 @@ impl PodLauncher {
         let channel = tokio::select! {
             channel = come_up => channel,
             reason = self.watch.follow(&name, look) => {
-                return Err(self.failure(&name, reason).await);
+                return Err(of_image(self.failure(&name, reason).await));
             }
         };
         let channel = channel.map_err(|error| Failure::passing(error.to_string()))?;
@@ -151,7 +159,7 @@ impl PodLauncher {
         let usage = self.roster.ready(id);
         // From here on losses are reported to the pool; one before that is ours.
         if let Some(reason) = self.watch.loss(&name) {
-            return Err(self.failure(&name, reason).await);
+            return Err(of_image(self.failure(&name, reason).await));
         }
         Ok(Connection {
             name: name.into(),

@@ -105,7 +105,8 @@ impl Life {
             // Cancel-safe: what is not heard now is heard next.
             tokio::select! {
                 _ = scans.tick() => {}
-                () = templates.changed() => {}
+                // What failed with the old one may succeed now.
+                () = templates.changed() => self.sweeper.pool.changed(None),
                 () = self.sweeper.owners.departure() => {}
                 () = turn_of_others => {}
             }

@@ -20,7 +20,7 @@ use super::{
     connect::Connection,
     current_template::CurrentTemplate,
     evaluate::PodEvaluator,
-    functions::Functions,
+    functions::{Defaults, Functions},
     launch::{PodLauncher, unique},
     life::Life,
     owners::Owners,
@@ -64,7 +64,11 @@ impl PodRuntime {
         })?;
         let cluster = Cluster::find().await?;
         let parts = Parts::make(config, &cluster, &wrapper, tasks);
-        let (worker, pool) = Worker::new(Arc::clone(&parts.launcher), config.pod.scan_interval);
+        let (worker, pool) = Worker::new(
+            Arc::clone(&parts.launcher),
+            config.pod.scan_interval,
+            config.pod.max_pods,
+        );
         let stop = CancellationToken::new();
         let (worker, worker_ends) = with_ending(worker.run(stop.clone()));
         tasks.spawn("pool worker", worker);
@@ -97,7 +101,7 @@ impl PodRuntime {
             pool,
             functions: parts.functions,
             roster: parts.roster,
-            watch: launcher.watch.clone(),
+            witness: Arc::clone(launcher),
             has_adopted,
             max_message_size: config.max_message_size,
         };
@@ -167,11 +171,18 @@ impl Parts {
         let (service_watch, keep) = Watch::new(service_api.clone(), losses);
         tasks.spawn("watch of services", keep);
         let templates = templates(pod.template.as_deref(), cluster, wrapper, tasks);
-        let defaults = Settings {
-            ttl: pod.ttl,
-            max_waitlist_length: pod.max_waitlist_length,
-            max_pods: pod.max_parallel_pods,
-            max_queued: config.max_queued_per_function,
+        let defaults = Defaults {
+            settings: Settings {
+                ttl: pod.ttl,
+                max_waitlist_length: pod.max_waitlist_length,
+                max_pods: pod.max_parallel_pods,
+                max_queued: config.max_queued_per_function,
+                is_warm_up: false,
+                revision: 0,
+            },
+            warm_up: pod.warm_up,
+            max_retries: pod.max_grpc_retries,
+            retry_lost_calls: pod.retry_lost_calls,
         };
         let prefix = &config.default_image_prefix;
         let functions = Arc::new(Functions::new(&pod.cache_config, prefix, defaults));

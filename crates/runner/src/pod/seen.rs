@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use k8s_openapi::{
-    api::core::v1::{Pod, Service},
+    api::core::v1::{ContainerStatus, Pod, Service},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::api::{DeleteParams, Preconditions};
@@ -95,6 +95,9 @@ pub struct SeenPod {
     pub last_words: Option<(String, bool)>,
     /// It ended for a reason that the cluster has, such as an eviction.
     pub was_ended: bool,
+    /// How often its containers have been started again, and why the last ones had ended.
+    pub restarts: i32,
+    pub ended_before: Option<String>,
 }
 
 impl From<&Pod> for SeenPod {
@@ -115,8 +118,31 @@ impl From<&Pod> for SeenPod {
             passed: status.and_then(Phase::passed),
             last_words: last_words(pod).map(|(name, previous)| (name.to_owned(), previous)),
             was_ended: status.is_some_and(|status| status.reason.is_some()),
+            restarts: containers(pod).map(|status| status.restart_count).sum(),
+            ended_before: ended_before(pod),
         }
     }
+}
+
+fn containers(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
+    let statuses = pod.status.as_ref();
+    statuses
+        .into_iter()
+        .flat_map(|status| status.container_statuses.iter().flatten())
+}
+
+/// How the containers ended that were started again, in the kubelet's words.
+fn ended_before(pod: &Pod) -> Option<String> {
+    let ended = containers(pod).filter_map(|status| {
+        let ended = status.last_state.as_ref()?.terminated.as_ref()?;
+        let reason = ended.reason.as_deref().unwrap_or("ended");
+        let (name, code) = (&status.name, ended.exit_code);
+        Some(format!(
+            "container {name:?}: {reason}, exit code {code}; it was started again"
+        ))
+    });
+    let ended: Vec<String> = ended.collect();
+    (!ended.is_empty()).then(|| ended.join(", "))
 }
 
 /// The service in front of a pod.

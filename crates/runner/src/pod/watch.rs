@@ -99,6 +99,8 @@ struct Known<K: Watched> {
     /// One for each name that somebody waits for.
     waits: HashMap<String, watch::Sender<()>>,
     has_ended: bool,
+    /// The last attempt to hear from the API server failed.
+    is_broken: bool,
 }
 
 impl<K: Watched> Default for Known<K> {
@@ -107,6 +109,7 @@ impl<K: Watched> Default for Known<K> {
             objects: HashMap::new(),
             waits: HashMap::new(),
             has_ended: false,
+            is_broken: false,
         }
     }
 }
@@ -176,6 +179,11 @@ impl<K: Watched> Watch<K> {
             keeper.apply(object);
         }
         watch
+    }
+
+    /// Whether the API server tells what happens, as far as that is known.
+    pub fn is_current(&self) -> bool {
+        !self.known().is_broken
     }
 
     fn known(&self) -> MutexGuard<'_, Known<K>> {

@@ -119,12 +119,24 @@ impl<C> Pool<C> {
         function: &str,
         settings: Settings,
     ) -> Result<Lease<C>, AcquireError> {
+        self.acquire_again(function, settings, &[]).await
+    }
+
+    /// The same for a caller that was sent to some pods before, in vain: any other is
+    /// better.
+    pub async fn acquire_again(
+        &self,
+        function: &str,
+        settings: Settings,
+        avoid: &[PodId],
+    ) -> Result<Lease<C>, AcquireError> {
         let caller = CallerId(self.last_caller.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
         let event = Event::Request {
             caller,
             function: function.to_owned(),
             settings,
+            avoid: avoid.to_vec(),
             now: self.now(),
         };
         let mut place = Place {
@@ -167,9 +179,23 @@ impl<C> Pool<C> {
         });
     }
 
+    /// Reports that a call was lost in a pod, or could not be sent to it: nobody gets
+    /// it before it has answered.
+    pub fn doubted(&self, pod: PodId) {
+        self.tell(Event::Doubted { pod });
+    }
+
     /// Reports that a pod is no longer any good.
     pub fn failed(&self, pod: PodId, failure: Failure) {
-        self.tell(Event::Failed { pod, failure });
+        let now = self.now();
+        self.tell(Event::Failed { pod, failure, now });
+    }
+
+    /// Reports that pods are made differently now, of one function or of all: starts
+    /// that failed are forgotten.
+    pub fn changed(&self, function: Option<&str>) {
+        let function = function.map(str::to_owned);
+        self.tell(Event::Changed { function });
     }
 
     /// Reports that a pod is to be replaced.

@@ -1,12 +1,14 @@
 //! Every decision of the pool, as a pure function: state and event in, actions out.
+//!
+//! Here is the way of a caller: asking, waiting, running. `start` decides whether
+//! another pod may come, `replace` which pods give way to newer ones.
+
+mod replace;
+mod start;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use super::state::{CallerId, Failure, Function, Phase, Pod, PodId, Settings, State, Survey};
-
-/// How long after its last call a pod counts as in use: worth a replacement before
-/// somebody asks for it.
-const IN_USE: Duration = Duration::from_secs(60);
+use super::state::{CallerId, Failure, Function, Phase, Pod, PodId, Settings, State};
 
 /// What happened. Times count from the pool's beginning.
 #[derive(Debug, Clone)]
@@ -16,6 +18,9 @@ pub enum Event {
         caller: CallerId,
         function: String,
         settings: Settings,
+        /// Where it was sent before in vain: any other pod is better. Such a caller had
+        /// its place in the queue already, and keeps it.
+        avoid: Vec<PodId>,
         now: Duration,
     },
     /// A caller no longer waits for this function.
@@ -26,12 +31,21 @@ pub enum Event {
         pod: PodId,
         now: Duration,
     },
-    /// A pod can be used.
+    /// A pod can be used: it has come up, or it answers again.
     Ready { pod: PodId, now: Duration },
+    /// A call was lost in a pod, or could not be sent to it.
+    Doubted { pod: PodId },
     /// A pod did not come up, or is no longer any good.
-    Failed { pod: PodId, failure: Failure },
+    Failed {
+        pod: PodId,
+        failure: Failure,
+        now: Duration,
+    },
     /// A pod is to be replaced: its template or its image is no longer current.
     Outdated { pod: PodId, now: Duration },
+    /// What pods are made of is no longer what it was, for one function or for all:
+    /// what failed before may succeed now.
+    Changed { function: Option<String> },
     /// A pod of an earlier runner is taken over.
     Adopted {
         function: String,
@@ -58,6 +72,8 @@ pub enum Action {
     Refuse { caller: CallerId, refusal: Refusal },
     /// Bring up a pod.
     Start { pod: PodId, function: String },
+    /// Find out whether a pod answers.
+    Check { pod: PodId },
     /// Remove a pod and its service, and close the connection to it.
     Delete { pod: PodId },
 }
@@ -69,6 +85,17 @@ pub enum Refusal {
     },
     /// The pod that the caller waited for did not come up.
     PodFailed(Failure),
+    /// Nor would another one: a start has failed so long ago, and the next is not tried
+    /// before that much time has passed.
+    Remembered {
+        failure: Failure,
+        ago: Duration,
+        left: Duration,
+    },
+    /// There are as many pods as allowed, and none of them is idle.
+    TooManyPods {
+        pods: usize,
+    },
 }
 
 impl State {
@@ -86,21 +113,28 @@ impl State {
                 caller,
                 function,
                 settings,
+                avoid,
                 now,
             } => {
-                self.request(caller, &function, settings, now, &mut actions);
+                self.settle(&function, settings);
+                self.request(caller, &function, &avoid, now, &mut actions);
             }
             Event::GaveUp { caller, function } => self.gave_up(caller, &function),
             Event::Released { caller, pod, now } => self.released(caller, pod, now, &mut actions),
             Event::Ready { pod, now } => self.ready(pod, now, &mut actions),
-            Event::Failed { pod, failure } => self.failed(pod, &failure, &mut actions),
+            Event::Doubted { pod } => self.doubted(pod, &mut actions),
+            Event::Failed { pod, failure, now } => self.failed(pod, &failure, now, &mut actions),
             Event::Outdated { pod, now } => self.outdated(pod, now, &mut actions),
+            Event::Changed { function } => self.changed(function.as_deref()),
             Event::Adopted {
                 function,
                 settings,
                 pod,
                 now,
-            } => self.adopted(pod, &function, settings, now, &mut actions),
+            } => {
+                self.settle(&function, settings);
+                self.adopted(pod, &function, now, &mut actions);
+            }
             Event::Warm {
                 function,
                 settings,
@@ -118,13 +152,16 @@ impl State {
         &mut self,
         caller: CallerId,
         name: &str,
-        settings: Settings,
+        avoid: &[PodId],
         now: Duration,
         actions: &mut Vec<Action>,
     ) {
-        self.settle(name, settings);
-        let survey = self.survey(name);
-        if survey.load >= settings.max_queued {
+        let Some(function) = self.functions.get(name) else {
+            return;
+        };
+        let max_queued = function.settings.max_queued;
+        let survey = self.survey(name, avoid);
+        if survey.load >= max_queued && avoid.is_empty() {
             let queued = survey.load;
             actions.push(Action::Refuse {
                 caller,
@@ -133,29 +170,6 @@ impl State {
         } else {
             self.place(caller, name, &survey, now, actions);
         }
-    }
-
-    /// Gives a caller its place: in the least loaded pod, or in a new one if that
-    /// has enough to do and another is allowed. While pods are being replaced there
-    /// is one on its way already.
-    fn place(
-        &mut self,
-        caller: CallerId,
-        name: &str,
-        survey: &Survey,
-        now: Duration,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some(Function { settings, .. }) = self.functions.get(name) else {
-            return;
-        };
-        let is_full = survey.open >= settings.max_pods || survey.has_retiring;
-        let is_free = |load: usize| load < settings.max_waitlist_length;
-        let chosen = match survey.least.filter(|(_, load)| is_full || is_free(*load)) {
-            Some((id, _)) => id,
-            None => self.start(name, now, actions),
-        };
-        self.join(caller, chosen, actions);
     }
 
     /// A caller runs in a pod that is ready, and waits for one that is not.
@@ -171,36 +185,6 @@ impl State {
             actions.push(Action::Lease { caller, pod: id });
         } else {
             pod.waiting.push_back(caller);
-        }
-    }
-
-    fn start(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) -> PodId {
-        let id = self.next_pod();
-        self.add(id, name, Phase::Starting, now);
-        actions.push(Action::Start {
-            pod: id,
-            function: name.to_owned(),
-        });
-        id
-    }
-
-    /// A pod too many is of no use, whoever has started it.
-    fn adopted(
-        &mut self,
-        id: PodId,
-        name: &str,
-        settings: Settings,
-        now: Duration,
-        actions: &mut Vec<Action>,
-    ) {
-        self.settle(name, settings);
-        if self.pods.contains_key(&id) {
-            return;
-        }
-        if self.survey(name).open < settings.max_pods {
-            self.add(id, name, Phase::Ready, now);
-        } else {
-            actions.push(Action::Delete { pod: id });
         }
     }
 
@@ -231,26 +215,41 @@ impl State {
     }
 
     fn ready(&mut self, id: PodId, now: Duration, actions: &mut Vec<Action>) {
-        let Some(pod) = self
-            .pods
-            .get_mut(&id)
-            .filter(|pod| pod.phase == Phase::Starting)
-        else {
+        let Some(pod) = self.pods.get_mut(&id) else {
             return;
         };
-        pod.phase = Phase::Ready;
-        pod.used_at = now;
+        let has_come_up = pod.phase == Phase::Starting;
+        if has_come_up {
+            pod.phase = Phase::Ready;
+            pod.used_at = now;
+        } else if !std::mem::take(&mut pod.is_doubted) {
+            return;
+        }
         let name = Arc::clone(&pod.function);
         for caller in std::mem::take(&mut pod.waiting) {
             pod.running.insert(caller);
             actions.push(Action::Lease { caller, pod: id });
         }
-        self.drain_retiring(&name, actions);
+        if has_come_up {
+            self.changed(Some(&name));
+            self.drain_retiring(&name, actions);
+        }
     }
 
-    /// Those who run in it will notice by themselves; those who wait for it go
-    /// to another pod of the function, or hear why.
-    fn failed(&mut self, id: PodId, failure: &Failure, actions: &mut Vec<Action>) {
+    /// Nobody is given the pod until it has answered; whoever asks meanwhile waits for
+    /// that, unless there is a better one.
+    fn doubted(&mut self, id: PodId, actions: &mut Vec<Action>) {
+        let usable = self.pods.get_mut(&id).filter(|pod| pod.is_usable());
+        if let Some(pod) = usable {
+            pod.is_doubted = true;
+            actions.push(Action::Check { pod: id });
+        }
+    }
+
+    /// Those who run in it will notice by themselves. Those who wait for it go to
+    /// another pod of the function; if it never came up, and there is no other, they
+    /// hear why, unless it is not the pod's own fault.
+    fn failed(&mut self, id: PodId, failure: &Failure, now: Duration, actions: &mut Vec<Action>) {
         let Some(pod) = self
             .pods
             .get_mut(&id)
@@ -258,15 +257,20 @@ impl State {
         else {
             return;
         };
+        let was_up = pod.phase != Phase::Starting;
         pod.phase = Phase::Lost;
+        pod.is_doubted = false;
         let waiting = std::mem::take(&mut pod.waiting);
         let (is_idle, name) = (pod.running.is_empty(), Arc::clone(&pod.function));
         actions.push(Action::Delete { pod: id });
         if is_idle {
             self.forget(id);
         }
+        let is_tried_again = was_up || self.is_tried_again(&name, failure, now);
         for caller in waiting {
-            match self.survey(&name).least {
+            let survey = self.survey(&name, &[]);
+            match survey.least {
+                _ if is_tried_again => self.place(caller, &name, &survey, now, actions),
                 Some((other, _)) => self.join(caller, other, actions),
                 None => actions.push(Action::Refuse {
                     caller,
@@ -276,77 +280,19 @@ impl State {
         }
     }
 
-    /// One that is in use serves until its replacement is ready, so that callers
-    /// notice nothing; also if the replacement does not come up, which is then tried
-    /// again when this is told again. Those who wait for one to start want the new
-    /// version.
-    fn outdated(&mut self, id: PodId, now: Duration, actions: &mut Vec<Action>) {
-        let Some(pod) = self.pods.get_mut(&id) else {
-            return;
-        };
-        let name = Arc::clone(&pod.function);
-        match pod.phase {
-            Phase::Starting => {
-                let waiting = std::mem::take(&mut pod.waiting);
-                self.delete(id, actions);
-                for caller in waiting {
-                    let survey = self.survey(&name);
-                    self.place(caller, &name, &survey, now, actions);
-                }
-                if self.survey(&name).has_retiring {
-                    self.start_if_none(&name, now, actions);
-                }
-            }
-            Phase::Ready if pod.load() == 0 && now >= pod.used_at + IN_USE => {
-                self.delete(id, actions);
-            }
-            Phase::Ready => {
-                pod.phase = Phase::Retiring;
-                self.start_if_none(&name, now, actions);
-            }
-            Phase::Retiring => match self.survey(&name).has_ready {
-                // What is ready by now was not found outdated.
-                true => self.drain_retiring(&name, actions),
-                false => self.start_if_none(&name, now, actions),
-            },
-            Phase::Draining | Phase::Lost => {}
-        }
-    }
-
-    /// Starts a pod unless there is one, or one on its way. Those that retire do
-    /// not count.
-    fn start_if_none(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) {
-        if self.survey(name).open == 0 {
-            self.start(name, now, actions);
-        }
-    }
-
-    /// Their replacement is there: they finish what they have.
-    fn drain_retiring(&mut self, name: &str, actions: &mut Vec<Action>) {
-        let retiring = self.pods_of(name);
-        let retiring = retiring.filter(|(_, pod)| pod.phase == Phase::Retiring);
-        let retiring: Vec<PodId> = retiring.map(|(id, _)| id).collect();
-        for id in retiring {
-            match self.pods.get_mut(&id) {
-                Some(pod) if pod.load() > 0 => pod.phase = Phase::Draining,
-                _ => self.delete(id, actions),
-            }
-        }
-    }
-
     fn scan(&mut self, now: Duration, actions: &mut Vec<Action>) {
         let ttl = |pod: &Pod| self.functions.get(&pod.function).map(|f| f.settings.ttl);
-        let is_expired = |pod: &Pod| {
-            let is_idle = pod.is_usable() && pod.load() == 0;
-            is_idle && ttl(pod).is_none_or(|ttl| now >= pod.used_at + ttl)
-        };
+        let is_expired =
+            |pod: &Pod| pod.is_idle() && ttl(pod).is_none_or(|ttl| now >= pod.used_at + ttl);
         let expired = self.pods.iter().filter(|(_, pod)| is_expired(pod));
         let expired: Vec<PodId> = expired.map(|(id, _)| *id).collect();
         for id in expired {
             self.delete(id, actions);
         }
-        self.functions
-            .retain(|_, function| !function.pods.is_empty());
+        self.functions.retain(|_, function| {
+            function.trouble.take_if(|trouble| trouble.is_old(now));
+            !function.pods.is_empty() || function.trouble.is_some()
+        });
     }
 
     fn delete(&mut self, id: PodId, actions: &mut Vec<Action>) {
@@ -354,15 +300,21 @@ impl State {
         actions.push(Action::Delete { pod: id });
     }
 
-    /// From now on these settings hold for the function.
+    /// From now on these settings hold for the function. What failed with others may
+    /// succeed now.
     fn settle(&mut self, name: &str, settings: Settings) {
         if let Some(function) = self.functions.get_mut(name) {
-            function.settings = settings;
+            if function.settings != settings {
+                function.settings = settings;
+                function.trouble = None;
+            }
             return;
         }
         let function = Function {
             settings,
             pods: BTreeSet::new(),
+            trouble: None,
+            taken: 0,
         };
         self.functions.insert(name.into(), function);
     }

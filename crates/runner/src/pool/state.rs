@@ -19,11 +19,26 @@ pub struct PodId(pub u64);
 pub struct Settings {
     /// Idle time after which a pod is deleted.
     pub ttl: Duration,
-    /// Load per pod from which on another pod is started.
+    /// Load per pod at which another pod is started.
     pub max_waitlist_length: usize,
     pub max_pods: usize,
-    /// Callers waiting or running from which on more are refused.
+    /// Callers waiting or running at which more are refused.
     pub max_queued: usize,
+    /// Whether the function should have a pod before anybody asks.
+    pub is_warm_up: bool,
+    /// Changes with everything else that its pods are made of.
+    pub revision: u64,
+}
+
+/// Whether another attempt would end in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlook {
+    /// It stays so until somebody changes something.
+    Lasting,
+    /// The next attempt may succeed.
+    Passing,
+    /// Nothing is wrong with the pod: somebody has deleted it, or its node has evicted it.
+    Taken,
 }
 
 /// Why a pod did not come up, or is no longer any good. Cheap to clone: all who
@@ -34,15 +49,16 @@ pub struct Failure {
     pub reason: Arc<str>,
     /// The last lines that its container has written, if any.
     pub log: Arc<str>,
-    /// Whether it stays so until somebody changes something.
-    pub is_lasting: bool,
+    pub outlook: Outlook,
+    /// The digest of the image that failed, if it was known.
+    pub digest: Option<Arc<str>>,
 }
 
 impl Failure {
     /// It stays so until somebody changes something.
     pub fn lasting(reason: impl Into<Arc<str>>) -> Self {
         Self {
-            is_lasting: true,
+            outlook: Outlook::Lasting,
             ..Self::passing(reason)
         }
     }
@@ -52,7 +68,17 @@ impl Failure {
         Self {
             reason: reason.into(),
             log: "".into(),
-            is_lasting: false,
+            outlook: Outlook::Passing,
+            digest: None,
+        }
+    }
+
+    /// It was this image that failed.
+    #[must_use]
+    pub fn of_image(self, digest: &str) -> Self {
+        Self {
+            digest: Some(digest.into()),
+            ..self
         }
     }
 }
@@ -81,6 +107,8 @@ pub(super) struct Pod {
     pub(super) used_at: Duration,
     /// When it was last chosen, to take turns among equals.
     pub(super) turn: u64,
+    /// A call was lost in it: usable again once it has answered. Its callers wait.
+    pub(super) is_doubted: bool,
 }
 
 impl Pod {
@@ -96,7 +124,12 @@ impl Pod {
 
     /// Whether callers can run in it.
     pub(super) fn is_usable(&self) -> bool {
-        matches!(self.phase, Phase::Ready | Phase::Retiring)
+        matches!(self.phase, Phase::Ready | Phase::Retiring) && !self.is_doubted
+    }
+
+    /// Whether it could go without anybody noticing.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_usable() && self.load() == 0
     }
 }
 
@@ -104,6 +137,19 @@ impl Pod {
 pub(super) struct Function {
     pub(super) settings: Settings,
     pub(super) pods: BTreeSet<PodId>,
+    /// The start that failed last, if another would fail in the same way.
+    pub(super) trouble: Option<Trouble>,
+    /// Starts in a row whose pod was taken away.
+    pub(super) taken: u32,
+}
+
+/// A failed start that is remembered.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    pub(super) failure: Failure,
+    pub(super) at: Duration,
+    /// How long after it no other start is tried.
+    pub(super) pause: Duration,
 }
 
 /// The pods of one function, at a glance.
@@ -113,11 +159,14 @@ pub(super) struct Survey {
     pub(super) load: usize,
     /// Pods that count against the function's maximum.
     pub(super) open: usize,
+    /// Whether a current one can be used.
     pub(super) has_ready: bool,
+    /// Whether one that retires can be used.
     pub(super) has_retiring: bool,
     /// The least loaded pod that takes callers, and its load; among equals, the
     /// one whose turn is longest ago. Nobody waits for a replacement while what it
-    /// replaces can be used.
+    /// replaces can be used. Pods in doubt come last, and after them those that
+    /// are to be avoided.
     pub(super) least: Option<(PodId, usize)>,
 }
 
@@ -129,9 +178,19 @@ pub struct State {
     pub(super) pods: BTreeMap<PodId, Pod>,
     pub(super) last_pod: u64,
     pub(super) last_turn: u64,
+    /// Most pods of all functions together; 0: any number.
+    pub(super) max_pods: usize,
 }
 
 impl State {
+    /// With a bound on the pods of all functions together; 0: any number.
+    pub fn with_max_pods(max_pods: usize) -> Self {
+        Self {
+            max_pods,
+            ..Self::default()
+        }
+    }
+
     /// Callers waiting or running, of all functions.
     pub fn in_flight(&self) -> usize {
         self.pods.values().map(Pod::load).sum()
@@ -154,28 +213,37 @@ impl State {
 
     /// Everything that decisions about a function need, in one look: each call
     /// asks for it.
-    pub(super) fn survey(&self, name: &str) -> Survey {
+    pub(super) fn survey(&self, name: &str, avoid: &[PodId]) -> Survey {
         let mut survey = Survey::default();
-        let (mut least_open, mut least_usable) = (None, None);
+        let (mut least_open, mut least_usable, mut least_doubted) = (None, None, None);
         for (id, pod) in self.pods_of(name) {
-            let rank = (pod.load(), pod.turn, id);
+            let rank = (
+                avoid.contains(&id),
+                pod.is_doubted,
+                pod.load(),
+                pod.turn,
+                id,
+            );
             let less = |least: Option<_>| Some(least.map_or(rank, |least| rank.min(least)));
             survey.load += pod.load();
-            survey.has_ready |= pod.phase == Phase::Ready;
-            survey.has_retiring |= pod.phase == Phase::Retiring;
+            survey.has_ready |= pod.phase == Phase::Ready && !pod.is_doubted;
+            survey.has_retiring |= pod.phase == Phase::Retiring && !pod.is_doubted;
             if pod.is_open() {
                 survey.open += 1;
                 least_open = less(least_open);
             }
             if pod.is_usable() {
                 least_usable = less(least_usable);
+            } else if pod.phase == Phase::Retiring {
+                least_doubted = less(least_doubted);
             }
         }
-        let least = match survey.has_retiring {
-            true => least_usable,
-            false => least_open,
+        let least = if survey.has_retiring {
+            least_usable
+        } else {
+            least_open.or(least_doubted)
         };
-        survey.least = least.map(|(load, _, id)| (id, load));
+        survey.least = least.map(|(_, _, load, _, id)| (id, load));
         survey
     }
 
@@ -190,6 +258,7 @@ impl State {
             running: BTreeSet::new(),
             used_at: now,
             turn: 0,
+            is_doubted: false,
         };
         if let Some(function) = self.functions.get_mut(&pod.function) {
             function.pods.insert(id);

@@ -22,7 +22,7 @@ use super::{
     state::{CallerId, Failure, PodId, State},
 };
 
-/// Acts on the cluster. Both futures end within a bounded time of their own.
+/// Acts on the cluster. All futures end within a bounded time of their own.
 pub trait Launcher: Send + Sync + 'static {
     /// What a caller needs to use a pod.
     type Connection: Clone + Send + Sync + 'static;
@@ -37,6 +37,13 @@ pub trait Launcher: Send + Sync + 'static {
 
     /// From now on a pod that was connected to elsewhere is known by this number.
     fn adopted(&self, pod: PodId, connection: &Self::Connection);
+
+    /// Waits until a pod that a call was lost in answers again, or says why it is no
+    /// longer any good.
+    fn check(
+        &self,
+        connection: &Self::Connection,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
 
     /// Removes what there is of a pod and its service. Never at the same time as
     /// `start` of the same pod.
@@ -64,6 +71,9 @@ pub struct Worker<L: Launcher> {
     /// Ends starts that nobody waits for any more.
     no_more_starts: CancellationToken,
     starting: HashMap<task::Id, PodId>,
+    /// Checks under way; they end with the worker.
+    checks: JoinSet<Result<(), Failure>>,
+    checking: HashMap<task::Id, PodId>,
     /// Pods that are to be deleted as soon as their start has ended, one way or
     /// the other: what is half made cannot be removed for certain.
     doomed: HashSet<PodId>,
@@ -71,7 +81,12 @@ pub struct Worker<L: Launcher> {
 
 impl<L: Launcher> Worker<L> {
     /// The worker, and the pool that it serves.
-    pub fn new(launcher: Arc<L>, scan_interval: Duration) -> (Self, Pool<L::Connection>) {
+    /// There are at most `max_pods`, if that is not 0.
+    pub fn new(
+        launcher: Arc<L>,
+        scan_interval: Duration,
+        max_pods: usize,
+    ) -> (Self, Pool<L::Connection>) {
         let (sender, messages) = mpsc::unbounded_channel();
         let pool = Pool::new(sender);
         let worker = Self {
@@ -79,12 +94,14 @@ impl<L: Launcher> Worker<L> {
             pool: pool.clone(),
             messages,
             scan_interval,
-            state: State::default(),
+            state: State::with_max_pods(max_pods),
             answers: HashMap::new(),
             connections: HashMap::new(),
             tasks: JoinSet::new(),
             no_more_starts: CancellationToken::new(),
             starting: HashMap::new(),
+            checks: JoinSet::new(),
+            checking: HashMap::new(),
             doomed: HashSet::new(),
         };
         (worker, pool)
@@ -110,6 +127,7 @@ impl<L: Launcher> Worker<L> {
                 () = stop.cancelled() => return,
                 Some(message) = self.messages.recv() => self.hear(message),
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
+                Some(ended) = self.checks.join_next_with_id() => self.checked(ended),
                 _ = scans.tick() => self.decide(Event::Scan { now: self.pool.now() }),
             }
         }
@@ -193,6 +211,15 @@ impl<L: Launcher> Worker<L> {
                 let task = self.tasks.spawn(start).id();
                 self.starting.insert(task, pod);
             }
+            Action::Check { pod } => {
+                let Some(connection) = self.connections.get(&pod).cloned() else {
+                    return;
+                };
+                let launcher = Arc::clone(&self.launcher);
+                let check = async move { launcher.check(&connection).await };
+                let task = self.checks.spawn(check).id();
+                self.checking.insert(task, pod);
+            }
             Action::Delete { pod } => {
                 self.connections.remove(&pod);
                 if self.starting.values().any(|starting| *starting == pod) {
@@ -214,18 +241,7 @@ impl<L: Launcher> Worker<L> {
     }
 
     fn ended(&mut self, ended: Result<(task::Id, Result<L::Connection, Failure>), JoinError>) {
-        let (task, result) = match ended {
-            Ok(ended) => ended,
-            Err(error) => {
-                tracing::error!(%error, "a task of the pod pool failed");
-                (
-                    error.id(),
-                    Err(Failure::passing(
-                        "an internal error; the runner's log says more",
-                    )),
-                )
-            }
-        };
+        let (task, result) = ended.unwrap_or_else(|error| panicked(&error));
         let Some(pod) = self.starting.remove(&task) else {
             return;
         };
@@ -241,9 +257,35 @@ impl<L: Launcher> Worker<L> {
                     now: self.pool.now(),
                 });
             }
-            Err(failure) => self.decide(Event::Failed { pod, failure }),
+            Err(failure) => self.failed(pod, failure),
         }
     }
+
+    fn checked(&mut self, ended: Result<(task::Id, Result<(), Failure>), JoinError>) {
+        let (task, result) = ended.unwrap_or_else(|error| panicked(&error));
+        let Some(pod) = self.checking.remove(&task) else {
+            return;
+        };
+        match result {
+            Ok(()) => self.decide(Event::Ready {
+                pod,
+                now: self.pool.now(),
+            }),
+            Err(failure) => self.failed(pod, failure),
+        }
+    }
+
+    fn failed(&mut self, pod: PodId, failure: Failure) {
+        let now = self.pool.now();
+        self.decide(Event::Failed { pod, failure, now });
+    }
+}
+
+/// What a task comes to that has panicked.
+fn panicked<T>(error: &JoinError) -> (task::Id, Result<T, Failure>) {
+    tracing::error!(%error, "a task of the pod pool failed");
+    let failure = Failure::passing("an internal error; the runner's log says more");
+    (error.id(), Err(failure))
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use tokio::{
 };
 use tonic::transport::Endpoint;
 
+mod lost;
+
 use super::*;
 
 /// HTTP/2 frames, as bytes: length, type, flags, stream, payload.
@@ -73,7 +75,7 @@ async fn what_a_server_refused_unseen_was_never_sent() {
 }
 
 #[tokio::test]
-async fn what_may_have_run_is_not_sent_again() {
+async fn what_may_have_run_is_not_taken_for_unsent() {
     const INTERNAL_ERROR: u8 = 2;
     const CANCEL: u8 = 8;
     for frames in [Some(reset(INTERNAL_ERROR)), Some(reset(CANCEL)), None] {
@@ -95,15 +97,26 @@ async fn what_could_not_connect_was_never_sent() {
     assert!(cause(&status).contains("refused"), "{}", cause(&status));
 }
 
-#[test]
-fn a_broken_connection_is_told_with_its_pod_and_what_to_do() {
-    let mut status = Status::unknown("transport error");
-    status.set_source(Arc::new(std::io::Error::other("reset")));
-    let error = answered("a/fn:v1".into(), "fn-v1-x1", status);
-    let text = error.to_string();
-    for words in ["a/fn:v1", "fn-v1-x1", "reset", "may have run", "try again"] {
-        assert!(text.contains(words), "{text}");
-    }
-    let from_the_wrapper = answered("a/fn:v1".into(), "fn", Status::internal("failed"));
-    assert!(matches!(from_the_wrapper, EvaluateError::Remote { .. }));
+#[tokio::test]
+async fn what_comes_over_the_wire_is_an_answer_and_what_breaks_is_lost() {
+    let later = Instant::now() + Duration::from_secs(60);
+    let broken = || {
+        let mut status = Status::unknown("transport error");
+        status.set_source(Arc::new(std::io::Error::other("reset")));
+        status
+    };
+    let lost = judged("a/fn:v1", broken(), later);
+    assert!(matches!(lost, Called::Lost(cause) if cause == "reset"));
+    let late = judged("a/fn:v1", broken(), Instant::now());
+    assert!(matches!(
+        late,
+        Called::Answered(Err(EvaluateError::NoPodInTime { .. }))
+    ));
+    let from_the_wrapper = judged("a/fn:v1", Status::internal("failed"), later);
+    assert!(matches!(
+        from_the_wrapper,
+        Called::Answered(Err(EvaluateError::Remote { .. }))
+    ));
+    let from_a_proxy = judged("a/fn:v1", Status::unavailable("upstream"), later);
+    assert!(matches!(from_a_proxy, Called::Lost(_)));
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::PodLauncher;
 use crate::{
     pod::{progress::Progress, seen::SeenPod},
-    pool::Failure,
+    pool::{Failure, Outlook},
 };
 
 /// How long a container's last words may take: the caller waits for the reason.
@@ -23,16 +23,10 @@ impl PodLauncher {
             Some(pod) => self.last_words(&pod).await.unwrap_or_default(),
             None => String::new(),
         };
-        // What has failed by itself would do so again; what somebody has deleted
-        // or the node has evicted would not.
-        let is_lasting = self
-            .watch
-            .get(name)
-            .is_some_and(|pod| matches!(pod.progress, Progress::Failed(_)) && !pod.was_ended);
         Failure {
-            reason: reason.into(),
             log: log.into(),
-            is_lasting,
+            outlook: outlook(self.watch.get(name).as_deref()),
+            ..Failure::passing(reason)
         }
     }
 
@@ -61,6 +55,20 @@ impl PodLauncher {
                 None
             }
         }
+    }
+}
+
+/// What has failed by itself would do so again; what somebody has deleted or the node
+/// has evicted would not.
+fn outlook(pod: Option<&SeenPod>) -> Outlook {
+    let Some(pod) = pod else {
+        return Outlook::Taken;
+    };
+    match pod.progress {
+        Progress::Leaving => Outlook::Taken,
+        Progress::Failed(_) if pod.was_ended => Outlook::Taken,
+        Progress::Failed(_) => Outlook::Lasting,
+        Progress::Waiting(_) | Progress::Addressed => Outlook::Passing,
     }
 }
 

@@ -58,6 +58,7 @@ impl<K: Watched> Keeper<K> {
                 Ok(Event::Apply(object)) => self.apply(&object),
                 Ok(Event::Delete(object)) => self.remove(&object.name_any()),
                 Err(error) => {
+                    lock(&self.known).is_broken = true;
                     let is_expired = is_expired(&error);
                     // Reported once: it is retried until it works again.
                     if !in_trouble && !is_expired {
@@ -72,6 +73,7 @@ impl<K: Watched> Keeper<K> {
                     continue;
                 }
             };
+            lock(&self.known).is_broken = false;
             if std::mem::take(&mut in_trouble) {
                 tracing::info!("watching {kind} objects of functions again");
             }

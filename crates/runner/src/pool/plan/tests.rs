@@ -1,12 +1,18 @@
 //! The rules one by one, on histories written by hand.
 
-use super::*;
+mod doubt;
+mod replace;
+mod start;
+
+use super::{super::state::Outlook, *};
 
 pub(super) const SETTINGS: Settings = Settings {
     ttl: Duration::from_secs(60),
     max_waitlist_length: 2,
     max_pods: 2,
     max_queued: 8,
+    is_warm_up: false,
+    revision: 0,
 };
 
 pub(super) fn at(seconds: u64) -> Duration {
@@ -19,14 +25,65 @@ struct Pool(State);
 
 impl Pool {
     fn request(&mut self, caller: u64, settings: Settings) -> Vec<Action> {
-        let function = "fn".to_owned();
-        let caller = CallerId(caller);
+        self.request_of("fn", caller, settings, 0)
+    }
+
+    fn request_of(
+        &mut self,
+        function: &str,
+        caller: u64,
+        settings: Settings,
+        now: u64,
+    ) -> Vec<Action> {
         self.0.decide(Event::Request {
-            caller,
-            function,
+            caller: CallerId(caller),
+            function: function.to_owned(),
             settings,
+            avoid: Vec::new(),
+            now: at(now),
+        })
+    }
+
+    /// A caller that was sent to a pod before, in vain.
+    fn request_again(&mut self, caller: u64, avoid: u64, settings: Settings) -> Vec<Action> {
+        self.0.decide(Event::Request {
+            caller: CallerId(caller),
+            function: "fn".to_owned(),
+            settings,
+            avoid: vec![PodId(avoid)],
             now: at(0),
         })
+    }
+
+    fn doubted(&mut self, pod: u64) -> Vec<Action> {
+        self.0.decide(Event::Doubted { pod: PodId(pod) })
+    }
+
+    fn adopted(&mut self, settings: Settings) -> (u64, Vec<Action>) {
+        let pod = self.0.next_pod();
+        let function = "fn".to_owned();
+        let adopted = Event::Adopted {
+            function,
+            settings,
+            pod,
+            now: at(0),
+        };
+        (pod.0, self.0.decide(adopted))
+    }
+
+    fn taken(&mut self, pod: u64) -> Vec<Action> {
+        let failure = Failure {
+            outlook: Outlook::Taken,
+            ..Failure::passing("the pod is gone")
+        };
+        let (pod, now) = (PodId(pod), at(0));
+        self.0.decide(Event::Failed { pod, failure, now })
+    }
+
+    fn fails(&mut self, pod: u64, now: u64) -> Vec<Action> {
+        let failure = Failure::lasting("no such image");
+        let (pod, now) = (PodId(pod), at(now));
+        self.0.decide(Event::Failed { pod, failure, now })
     }
 
     fn ready(&mut self, pod: u64) -> Vec<Action> {
@@ -37,10 +94,7 @@ impl Pool {
     }
 
     fn failed(&mut self, pod: u64) -> Vec<Action> {
-        self.0.decide(Event::Failed {
-            pod: PodId(pod),
-            failure: Failure::lasting("no such image"),
-        })
+        self.fails(pod, 0)
     }
 
     fn released(&mut self, caller: u64, pod: u64, now: u64) -> Vec<Action> {
@@ -80,12 +134,28 @@ fn delete(pod: u64) -> Action {
     Action::Delete { pod: PodId(pod) }
 }
 
-fn told(caller: u64) -> Action {
-    let refusal = Refusal::PodFailed(Failure::lasting("no such image"));
+fn check(pod: u64) -> Action {
+    Action::Check { pod: PodId(pod) }
+}
+
+fn refuse(caller: u64, refusal: Refusal) -> Action {
     Action::Refuse {
         caller: CallerId(caller),
         refusal,
     }
+}
+
+fn told(caller: u64) -> Action {
+    refuse(
+        caller,
+        Refusal::PodFailed(Failure::lasting("no such image")),
+    )
+}
+
+fn remembered(caller: u64, ago: u64, left: u64) -> Action {
+    let failure = Failure::lasting("no such image");
+    let (ago, left) = (at(ago), at(left));
+    refuse(caller, Refusal::Remembered { failure, ago, left })
 }
 
 #[test]
@@ -156,6 +226,7 @@ fn a_failed_start_is_told_to_its_waiters_unless_another_pod_takes_them() {
     assert_eq!(pool.failed(1), [delete(1), told(1), told(2)]);
     assert_eq!(pool.failed(1), [], "once");
 
+    pool.0.decide(Event::Changed { function: None });
     pool.request(3, SETTINGS);
     pool.request(4, SETTINGS);
     assert_eq!(pool.request(5, SETTINGS), [start(3)]);

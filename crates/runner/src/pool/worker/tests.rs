@@ -13,6 +13,8 @@ const SETTINGS: Settings = Settings {
     max_waitlist_length: 2,
     max_pods: 1,
     max_queued: 1000,
+    is_warm_up: false,
+    revision: 0,
 };
 
 /// A cluster that brings up pods in a second, and remembers what it was asked.
@@ -24,6 +26,7 @@ struct Seen {
     started: Vec<PodId>,
     deleted: Vec<PodId>,
     adopted: Vec<(PodId, PodId)>,
+    checked: Vec<PodId>,
 }
 
 impl Launcher for Fake {
@@ -43,6 +46,13 @@ impl Launcher for Fake {
         self.0.lock().unwrap().adopted.push((pod, *connection));
     }
 
+    async fn check(&self, pod: &PodId) -> Result<(), Failure> {
+        self.0.lock().unwrap().checked.push(*pod);
+        sleep(Duration::from_secs(1)).await;
+        let is_good = pod.0 != 1;
+        is_good.then_some(()).ok_or(Failure::passing("no answer"))
+    }
+
     async fn delete(&self, pod: PodId) {
         sleep(Duration::from_secs(1)).await;
         self.0.lock().unwrap().deleted.push(pod);
@@ -58,7 +68,7 @@ struct Bed {
 
 fn bed() -> Bed {
     let fake = Fake::default();
-    let (worker, pool) = Worker::new(Arc::new(fake.clone()), Duration::from_secs(10));
+    let (worker, pool) = Worker::new(Arc::new(fake.clone()), Duration::from_secs(10), 0);
     let stop = CancellationToken::new();
     let worker = tokio::spawn(worker.run(stop.clone()));
     Bed {
@@ -202,7 +212,7 @@ async fn the_end_does_not_wait_for_starts_under_way() {
 #[tokio::test(start_paused = true)]
 async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
     let fake = Fake::default();
-    let (mut worker, pool) = Worker::new(Arc::new(fake.clone()), Duration::from_secs(10));
+    let (mut worker, pool) = Worker::new(Arc::new(fake.clone()), Duration::from_secs(10), 0);
     let stop = CancellationToken::new();
     let churn = async {
         for round in 0..100 {
@@ -237,4 +247,22 @@ async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
     assert!(worker.state.functions.is_empty());
     assert!(worker.answers.is_empty() && worker.connections.is_empty());
     assert!(worker.starting.is_empty() && worker.doomed.is_empty() && worker.tasks.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_in_doubt_is_checked_and_given_again_or_replaced() {
+    let bed = bed();
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    bed.pool.doubted(lease.pod);
+    drop(lease);
+    // The first pod does not answer.
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert_eq!((lease.pod, bed.started()), (PodId(2), 2));
+    bed.pool.doubted(lease.pod);
+    let begin = Instant::now();
+    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert_eq!((lease.pod, bed.started()), (PodId(2), 2));
+    assert_eq!(begin.elapsed().as_secs(), 1, "not before it has answered");
+    let checked = bed.fake.0.lock().unwrap().checked.clone();
+    assert_eq!(checked, [PodId(1), PodId(2)]);
 }

@@ -1,0 +1,301 @@
+//! An observer's books: who waits, who runs where, which pods there are.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{history::name, *};
+
+pub(super) struct Observer {
+    pub(super) state: State,
+    pub(super) max_pods: usize,
+    pub(super) now: u64,
+    pub(super) callers: u64,
+    pub(super) settings: HashMap<String, Settings>,
+    pub(super) wanted: HashMap<CallerId, String>,
+    pub(super) waiting: Vec<CallerId>,
+    pub(super) leased: Vec<(CallerId, PodId)>,
+    /// Pods that exist as far as the cluster is concerned, and their function.
+    pub(super) pods: BTreeMap<PodId, String>,
+    pub(super) starting: Vec<PodId>,
+    pub(super) doubted: Vec<PodId>,
+    /// Count against their function's maximum.
+    open: BTreeSet<PodId>,
+    /// Failed, and may still be run in by those who have not noticed.
+    lost: BTreeSet<PodId>,
+    deleted: BTreeSet<PodId>,
+    pub(super) used_at: HashMap<PodId, u64>,
+    pub(super) memory: HashMap<String, super::refusals::Memory>,
+    pub(super) history: Vec<Event>,
+}
+
+impl Observer {
+    pub(super) fn new(max_pods: usize) -> Self {
+        Self {
+            state: State::with_max_pods(max_pods),
+            max_pods,
+            now: 0,
+            callers: 0,
+            settings: (0..3).map(|n| (name(n), SETTINGS)).collect(),
+            wanted: HashMap::new(),
+            waiting: Vec::new(),
+            leased: Vec::new(),
+            pods: BTreeMap::new(),
+            starting: Vec::new(),
+            doubted: Vec::new(),
+            open: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            deleted: BTreeSet::new(),
+            used_at: HashMap::new(),
+            memory: HashMap::new(),
+            history: Vec::new(),
+        }
+    }
+
+    pub(super) fn step(&mut self, step: &Step) {
+        match self.event(step) {
+            Some(event) if matches!(step, Step::Echo(_) | Step::Unknown(_)) => self.ignored(event),
+            Some(event) => {
+                self.history.push(event.clone());
+                self.happens(&event);
+            }
+            None => {}
+        }
+    }
+
+    /// 7. Unknown pods, late events and repeated events change nothing.
+    fn ignored(&mut self, event: Event) {
+        let before = format!("{:?}", self.state);
+        let words = format!("{event:?}");
+        let actions = self.state.decide(event);
+        assert_eq!(actions, [], "{words}");
+        assert_eq!(format!("{:?}", self.state), before, "{words}");
+    }
+
+    fn happens(&mut self, event: &Event) {
+        let waiting_before = self.waits();
+        self.note(event);
+        let warmed_up = self.warmed_up(event);
+        let actions = self.state.decide(event.clone());
+        for action in &actions {
+            self.see(action, event, &waiting_before);
+        }
+        self.check();
+        self.check_others(event, &waiting_before);
+        // An outdated pod leaves no function of the warm-up without one.
+        if let Some(name) = warmed_up {
+            assert!(self.is_served(&name), "{name} has no pod");
+        }
+        if let Event::Scan { .. } = event {
+            let functions = &self.state.functions;
+            self.memory
+                .retain(|name, _| functions.contains_key(name.as_str()));
+        }
+    }
+
+    /// The function of a pod that is outdated, if it is of the warm-up and can run callers.
+    fn warmed_up(&self, event: &Event) -> Option<String> {
+        let Event::Outdated { pod, .. } = event else {
+            return None;
+        };
+        let name = self.pods.get(pod)?;
+        (self.settings_of(name).is_warm_up && self.is_served(name)).then(|| name.clone())
+    }
+
+    fn is_served(&self, name: &str) -> bool {
+        self.state.pods_of(name).any(|(_, pod)| pod.is_usable())
+    }
+
+    /// Who waits for which pod, as the plan has it.
+    pub(super) fn waits(&self) -> BTreeMap<PodId, Vec<CallerId>> {
+        let pods = self.state.pods.iter();
+        pods.map(|(id, pod)| (*id, pod.waiting.iter().copied().collect()))
+            .collect()
+    }
+
+    /// What follows from an event alone.
+    fn note(&mut self, event: &Event) {
+        self.remember(event);
+        match event {
+            Event::Request {
+                caller, function, ..
+            } => {
+                self.waiting.push(*caller);
+                self.wanted.insert(*caller, function.clone());
+            }
+            Event::GaveUp { caller, .. } => self.waiting.retain(|waiting| waiting != caller),
+            Event::Released { caller, pod, .. } => {
+                self.leased.retain(|lease| lease.0 != *caller);
+                self.used_at.insert(*pod, self.now);
+            }
+            Event::Ready { pod, .. } => {
+                if self.starting.contains(pod) {
+                    self.used_at.insert(*pod, self.now);
+                }
+                self.starting.retain(|starting| starting != pod);
+                self.doubted.retain(|doubted| doubted != pod);
+            }
+            Event::Failed { pod, .. } => {
+                self.lost.insert(*pod);
+                self.open.remove(pod);
+                self.starting.retain(|starting| starting != pod);
+                self.doubted.retain(|doubted| doubted != pod);
+            }
+            Event::Outdated { pod, .. } => {
+                self.open.remove(pod);
+            }
+            Event::Adopted { pod, function, .. } => {
+                self.pods.insert(*pod, function.clone());
+                self.open.insert(*pod);
+                self.used_at.insert(*pod, self.now);
+            }
+            _ => {}
+        }
+    }
+
+    fn see(&mut self, action: &Action, event: &Event, before: &BTreeMap<PodId, Vec<CallerId>>) {
+        match action {
+            Action::Lease { caller, pod } => {
+                self.answered(caller);
+                assert_eq!(
+                    self.pods.get(pod),
+                    Some(&self.wanted[caller]),
+                    "of another function"
+                );
+                assert!(!self.starting.contains(pod), "{pod:?} is not ready");
+                assert!(!self.doubted.contains(pod), "{pod:?} is in doubt");
+                assert!(!self.lost.contains(pod), "{pod:?} is lost");
+                self.leased.push((*caller, *pod));
+            }
+            Action::Refuse { caller, refusal } => {
+                self.answered(caller);
+                self.check_refusal(*caller, refusal, event, before);
+            }
+            Action::Start { pod, function } => {
+                assert!(!self.deleted.contains(pod), "{pod:?} again");
+                assert!(
+                    self.pods.insert(*pod, function.clone()).is_none(),
+                    "{pod:?} again"
+                );
+                self.open.insert(*pod);
+                self.starting.push(*pod);
+                assert!(!self.is_remembered(function), "{function} would fail again");
+                self.check_bounds(function);
+            }
+            Action::Check { pod } => {
+                assert!(
+                    self.pods.contains_key(pod) && !self.lost.contains(pod),
+                    "{pod:?}"
+                );
+                assert!(!self.doubted.contains(pod), "{pod:?} is being checked");
+                self.doubted.push(*pod);
+            }
+            Action::Delete { pod } => {
+                assert!(self.deleted.insert(*pod), "{pod:?} was deleted before");
+                self.check_victim(*pod, event);
+                assert!(self.pods.remove(pod).is_some(), "{pod:?} is not known");
+                self.open.remove(pod);
+                self.starting.retain(|starting| starting != pod);
+                self.doubted.retain(|doubted| doubted != pod);
+                let has_work = self.leased.iter().any(|lease| lease.1 == *pod);
+                assert!(!has_work || self.lost.contains(pod), "{pod:?} has work");
+            }
+        }
+        if let (Event::Adopted { function, .. }, true) = (event, self.deleted.is_empty()) {
+            self.check_bounds(function);
+        }
+    }
+
+    /// 1. Every caller is answered exactly once.
+    fn answered(&mut self, caller: &CallerId) {
+        assert!(
+            self.waiting.contains(caller),
+            "{caller:?} was answered before"
+        );
+        self.waiting.retain(|waiting| waiting != caller);
+    }
+
+    /// 4. Never more than the allowed pods.
+    fn check_bounds(&self, function: &str) {
+        let open = self
+            .open
+            .iter()
+            .filter(|pod| self.pods[pod] == function)
+            .count();
+        let most = self.settings_of(function).max_pods;
+        assert!(open <= most, "{open} pods of {function} instead of {most}");
+        let is_there = |pod: &&PodId| !self.lost.contains(pod);
+        let all = self.pods.keys().filter(is_there).count();
+        assert!(self.max_pods == 0 || all <= self.max_pods, "{all} pods");
+    }
+
+    /// The settings that were last told, which may not be those that will be.
+    pub(super) fn settings_of(&self, function: &str) -> Settings {
+        self.state.functions[function].settings
+    }
+
+    /// 6. The load over all pods is the callers in flight, and each runs where it was told.
+    fn check(&self) {
+        assert_eq!(
+            self.state.in_flight(),
+            self.waiting.len() + self.leased.len()
+        );
+        let mut running: BTreeSet<(CallerId, PodId)> = BTreeSet::new();
+        for (id, pod) in &self.state.pods {
+            running.extend(pod.running.iter().map(|caller| (*caller, *id)));
+            for caller in &pod.waiting {
+                assert_eq!(
+                    *pod.function, *self.wanted[caller],
+                    "waits for another function"
+                );
+            }
+        }
+        assert_eq!(running, self.leased.iter().copied().collect());
+    }
+
+    /// 3. One pod's failure never touches another's callers.
+    fn check_others(&self, event: &Event, before: &BTreeMap<PodId, Vec<CallerId>>) {
+        let Event::Failed { pod: failed, .. } = event else {
+            return;
+        };
+        let after = self.waits();
+        for (pod, waiting) in before
+            .iter()
+            .filter(|(pod, waiting)| *pod != failed && !waiting.is_empty())
+        {
+            let is_kept = after
+                .get(pod)
+                .is_some_and(|after| after.starts_with(waiting));
+            assert!(is_kept, "{pod:?} lost its callers with {failed:?}");
+        }
+    }
+
+    /// Lets everything come to rest: nobody gives up, and nobody waits for ever.
+    pub(super) fn settle(&mut self, ends_well: bool) {
+        while !self.waiting.is_empty() {
+            let unsettled = self.starting.len() + self.doubted.len();
+            assert!(unsettled > 0, "{:?} wait for nothing", self.waiting);
+            match self.starting.first() {
+                Some(pod) if !ends_well => self.step(&Step::Fail(
+                    self.pods.keys().position(|known| known == pod).unwrap_or(0),
+                    Outlook::Lasting,
+                )),
+                Some(_) => self.step(&Step::Ready(0)),
+                None => self.step(&Step::Answer(0)),
+            }
+        }
+        while !self.leased.is_empty() {
+            self.step(&Step::Release(0));
+        }
+        while !self.starting.is_empty() {
+            self.step(&Step::Ready(0));
+        }
+        while !self.doubted.is_empty() {
+            self.step(&Step::Answer(0));
+        }
+        self.step(&Step::Wait { seconds: 1000 });
+        self.step(&Step::Scan);
+        assert_eq!(self.state.in_flight(), 0);
+        assert_eq!(self.state.overview(), []);
+        assert!(self.pods.is_empty(), "left in the cluster: {:?}", self.pods);
+        assert!(self.state.functions.is_empty(), "{:?}", self.state);
+    }
+}
