@@ -83,6 +83,18 @@ pub fn raise_descriptor_limit() {
     setrlimit(Resource::Nofile, limit).expect("a limit of one's own");
 }
 
+/// How much processor time a process has used.
+pub fn processor_time(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a live process");
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks
+        .map(|text| text.parse::<u64>().expect("a number"))
+        .sum();
+    // A hundredth of a second each, on every architecture that we build for.
+    Duration::from_millis(10 * ticks)
+}
+
 pub fn resident_kib(pid: u32) -> u64 {
     status_kib(pid, "VmRSS:")
 }

@@ -101,3 +101,35 @@ async fn grandchildren_end_with_their_call() {
         assert_eq!(answer.unwrap().resource_list, LIST);
     }
 }
+
+/// A list that a function may add items to.
+const OPEN_LIST: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n\
+                         - {apiVersion: v1, kind: ConfigMap, metadata: {name: first}}\n";
+
+#[tokio::test]
+async fn what_a_helper_writes_after_the_functions_end_is_part_of_the_list() {
+    for answer in answers("leaves-the-last-item-to-a-helper", OPEN_LIST).await {
+        let list = answer.unwrap().resource_list;
+        let list = String::from_utf8(list.to_vec()).unwrap();
+        assert!(list.contains("first") && list.contains("last"), "{list}");
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_before_the_helpers_last_item_is_an_error_that_names_it() {
+    let name = "leaves-the-last-item-to-a-helper";
+    for server in [Server::runner(&[]), Server::wrapper(name)] {
+        let mut request = tonic::Request::new(call(name, OPEN_LIST));
+        request.set_timeout(Duration::from_millis(700));
+        let status = evaluate(server.connect().await, request).await.unwrap_err();
+        assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
+        for word in [
+            &image(name)[..],
+            "(leaves-the-last)",
+            "standard output open",
+        ] {
+            assert!(status.message().contains(word), "{}", status.message());
+        }
+        server.assert_nothing_left_running();
+    }
+}

@@ -6,6 +6,7 @@
 //! | 0 | anything else | unreadable output |
 //! | not 0 | a ResourceList with results | failed, with those results |
 //! | not 0 | anything else | failed, with exit code or signal |
+//! | 0 | no end of it by the deadline | held open: never a list that may lack items |
 //!
 //! The log goes with every verdict. A function that could not be started, wrote
 //! too much or took too long gets an error of the same type, so that callers
@@ -14,7 +15,7 @@
 use std::{fmt, io, path::PathBuf};
 
 use bytes::Bytes;
-use process::{Completed, Exit, RunError};
+use process::{Completed, Exit, Holder, RunError};
 
 use crate::resource_list::{self, FunctionResult, NotAResourceList, Results};
 
@@ -58,8 +59,24 @@ pub enum Failure {
     OutputLost {
         error: io::Error,
     },
+    /// It has ended, but its output has not: perhaps something is missing.
+    OutputHeldOpen {
+        holder: Option<Holder>,
+        log: Bytes,
+    },
     DeadlineExceeded {
         log: Bytes,
+    },
+    /// It was killed, or not even started, for want of memory; in bytes.
+    NotEnoughMemory {
+        needed: u64,
+        available: u64,
+        has_run: bool,
+    },
+    /// Its time was up before there was room for it.
+    NotBegunInTime {
+        running: usize,
+        queued: usize,
     },
 }
 
@@ -100,6 +117,20 @@ impl From<RunError> for Failure {
             RunError::OutputTooLarge { limit } => Self::OutputTooLarge { limit },
             RunError::DeadlineExceeded { log } => Self::DeadlineExceeded { log },
             RunError::Read(error) => Self::OutputLost { error },
+            RunError::NotEnoughMemory {
+                needed,
+                available,
+                has_run,
+                ..
+            } => Self::NotEnoughMemory {
+                needed,
+                available,
+                has_run,
+            },
+            RunError::NotBegunInTime { running, queued } => {
+                Self::NotBegunInTime { running, queued }
+            }
+            RunError::OutputHeldOpen { holder, log } => Self::OutputHeldOpen { holder, log },
         }
     }
 }
@@ -132,6 +163,40 @@ impl FunctionError {
             Failure::OutputLost { error } => {
                 format!("cannot read the output of function {function:?}: {error}")
             }
+            Failure::OutputHeldOpen { holder, .. } => {
+                let holder = holder.as_ref().map_or_else(
+                    || "a process that it started".to_owned(),
+                    ToString::to_string,
+                );
+                format!(
+                    "function {function:?} ended, but its output did not end in time: {holder} \
+                     still held its standard output open and was killed; the list may lack \
+                     items and is not used"
+                )
+            }
+            Failure::NotEnoughMemory {
+                needed,
+                available,
+                has_run,
+            } => {
+                let (needed, available) = (needed >> 20, available >> 20);
+                let what = if *has_run {
+                    format!("was killed: it had {needed} MiB of memory, and there were {available}")
+                } else {
+                    format!(
+                        "is not started: it was killed with {needed} MiB of memory for a list that \
+                         was not larger, and there are {available}"
+                    )
+                };
+                format!(
+                    "function {function:?} {what} MiB for it; raise the memory limit of the \
+                     container that runs it, or --memory-budget"
+                )
+            }
+            Failure::NotBegunInTime { running, queued } => format!(
+                "no time left for function {function:?}: it still waits for memory or a processor, \
+                 {running} calls run and {queued} wait"
+            ),
             Failure::DeadlineExceeded { .. } => {
                 format!("function {function:?} did not end in time and was killed")
             }
@@ -151,6 +216,7 @@ impl FunctionError {
         match &self.failure {
             Failure::Failed { log, .. }
             | Failure::UnreadableOutput { log, .. }
+            | Failure::OutputHeldOpen { log, .. }
             | Failure::DeadlineExceeded { log } => log,
             _ => &[],
         }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use process::{Ahead, Bounds, Command, Environment, Exit, Limits};
+use process::{Ahead, Bounds, Command, Environment, Exit, Gate, Limits, memory};
 use tokio::task::JoinSet;
 
 fn main() {
@@ -27,7 +27,7 @@ async fn measure() {
         panic!("usage: calls COUNT_AHEAD CALLERS SECONDS FILE PROGRAM [ARG…]");
     };
     let bounds = Bounds::new(ahead.parse().unwrap(), Duration::from_secs(60));
-    let ahead = Arc::new(Ahead::new(bounds));
+    let ahead = Arc::new(Ahead::new(bounds, Gate::new(memory::budget(None))));
     let command = Command::new(program, Environment::Minimal).args(args);
     let input = Bytes::from(fs::read(file).unwrap());
     let begin = Instant::now();

@@ -39,7 +39,8 @@ use waiting::{FileId, LOOK, NotAhead, Ready, Waiting};
 
 use crate::{
     command::Command,
-    run::{Completed, Limits, Program, RunError, run},
+    gate::Gate,
+    run::{Completed, Limits, Program, RunError},
 };
 
 /// Runs programs, with processes started ahead. Those end with this value.
@@ -57,6 +58,7 @@ impl fmt::Debug for Ahead {
 
 struct Shared {
     bounds: Bounds,
+    gate: Gate,
     state: Mutex<State>,
     /// There may be something to start or to end.
     changed: Notify,
@@ -104,10 +106,11 @@ impl Bounds {
 }
 
 impl Ahead {
-    /// Begins to keep processes. Needs a runtime.
-    pub fn new(bounds: Bounds) -> Self {
+    /// Begins to keep processes, and to start them through `gate`. Needs a runtime.
+    pub fn new(bounds: Bounds, gate: Gate) -> Self {
         let shared = Arc::new(Shared {
             bounds,
+            gate,
             state: Mutex::default(),
             changed: Notify::new(),
         });
@@ -121,23 +124,51 @@ impl Ahead {
         }
     }
 
-    /// Runs `command` on `input` as [`run`] does, with a waiting process if there is one.
+    /// Runs `command` on `input` as [`run`](crate::run) does, with a waiting process
+    /// if there is one, once the gate lets it in. A program that had to give way
+    /// to others is run once more, with nobody beside it.
     pub async fn run(
         &self,
         command: &Command,
         input: Bytes,
         limits: Limits,
     ) -> Result<Completed, RunError> {
-        if self.shared.bounds.count == 0 {
-            return run(command, input, limits).await;
+        let again = input.clone();
+        match self.run_once(command, input, limits, false).await {
+            Err(RunError::NotEnoughMemory {
+                has_run: true,
+                was_alone: false,
+                ..
+            }) => self.run_once(command, again, limits, true).await,
+            answer => answer,
         }
-        let (call, program) = self.shared.begin(command);
-        let answer = match program {
-            Some(program) => program.run(input, limits).await,
-            None => run(command, input, limits).await,
+    }
+
+    async fn run_once(
+        &self,
+        command: &Command,
+        input: Bytes,
+        limits: Limits,
+        alone: bool,
+    ) -> Result<Completed, RunError> {
+        let entered = self
+            .shared
+            .gate
+            .enter(command, input.len(), alone, limits.deadline);
+        let mut place = entered.await?;
+        // Counted until the answer is there.
+        let (_call, program) = match self.shared.bounds.count {
+            0 => (None, None),
+            _ => {
+                let (call, program) = self.shared.begin(command);
+                (Some(call), program)
+            }
         };
-        drop(call);
-        answer
+        let program = match program {
+            Some(program) => program,
+            None => Program::start_for_call(command)?,
+        };
+        program.run(input, limits, Some(&mut place)).await
     }
 }
 
@@ -223,6 +254,8 @@ impl Shared {
             let is_unready = |waiting: &&Waiting| !waiting.is_usable(used.ready);
             getting_ready += used.waiting.iter().filter(is_unready).count();
         }
+        let memory = state.uses.values().map(Use::waiting_memory).sum();
+        self.gate.set_ahead(memory);
         let demands: Vec<Demand<'_>> = state.uses.values().map(Use::demand).collect();
         let keep = plan::keep(&demands, bounds, now);
         let mut may_start = plan::may_start(bounds, state.in_flight, getting_ready);
@@ -262,6 +295,11 @@ impl State {
 }
 
 impl Use {
+    /// What the processes that wait have together, as far as known.
+    fn waiting_memory(&self) -> u64 {
+        self.ready.map_or(0, |ready| ready.memory) * self.waiting.len() as u64
+    }
+
     fn demand(&self) -> Demand<'_> {
         Demand {
             usage: &self.usage,

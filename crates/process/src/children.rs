@@ -1,34 +1,37 @@
 //! Every child of this process: started here, reaped here.
 //!
-//! One thread waits for any child to end. A registered child's status goes to
-//! the call that started it; anything else is an orphan that the kernel gave us
-//! and is only reaped. Because every status passes through one place, none can
-//! be taken from its owner.
+//! One thread (see [`reaper`]) hears of every child's end. A registered child's
+//! status goes to the call that started it; anything else is an orphan that the
+//! kernel gave us and is only reaped. Because every status passes through one
+//! place, none can be taken from its owner.
 //!
 //! A [`Call`] stands for everything that one program may have started. Dropping
 //! it ends what is left: the process group at once, processes that left the group
-//! as they come to us. Each death may hand us further ones, so the reaping thread
-//! looks for strays again after deaths that were not a call's own regular end.
+//! as they come to us. A call's leader is reaped only then: until it is, its
+//! number belongs to its group, so that the group's end can hit nobody else.
+
+mod reaper;
 
 use std::{
     collections::{BTreeSet, HashMap},
     io,
+    os::fd::OwnedFd,
     process::{ChildStderr, ChildStdin, ChildStdout},
-    sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
-    waitpid,
+use rustix::{
+    event::{EventfdFlags, eventfd},
+    process::{Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, waitpid},
 };
 use tokio::sync::oneshot;
 
 use crate::{
     command::Command,
     strays::{self, CallId},
-    sys,
+    sys::{self, Ended},
 };
 
 /// How a program ended.
@@ -38,21 +41,13 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// How often the reaping thread looks for orphans while it has no children: as
-/// PID 1 it may be given some by processes that were started from outside.
-const IDLE_LOOK: Duration = Duration::from_secs(5);
-
-/// Most children that are reaped between two looks for strays.
-const REAPED_TOGETHER: usize = 64;
-
 static CHILDREN: LazyLock<&'static Children> = LazyLock::new(Children::begin);
 
 struct Children {
-    /// Read-locked while a child is being started and not yet registered;
-    /// write-locked to be sure that an unknown child really is an orphan.
-    starting: RwLock<()>,
     state: Mutex<State>,
     changed: Condvar,
+    /// Rung when a child ends, or when the reaper has to look again.
+    bell: &'static OwnedFd,
     /// Whether this process began without children. If it did not (a script
     /// started something and then became us), unmarked processes may be theirs.
     began_alone: bool,
@@ -61,6 +56,9 @@ struct Children {
 #[derive(Default)]
 struct State {
     last_call: CallId,
+    /// Calls whose program is being started: it may be a child already, but is
+    /// not registered yet.
+    starting: BTreeSet<CallId>,
     /// Calls that have not ended, and programs that are still getting ready.
     calls: BTreeSet<CallId>,
     /// Programs that are ready and wait for their call. They start nothing while
@@ -73,6 +71,10 @@ struct State {
     /// What is known of processes that came to us, until we reap them. Looking
     /// at each of them again at every death would take a busy server's time.
     strays: HashMap<Pid, Stray>,
+    /// A process was passed over because it may be one that is being started.
+    look_again: bool,
+    /// The end of one that is being started may have gone unheard.
+    ring_again: bool,
 }
 
 #[derive(Debug)]
@@ -86,9 +88,6 @@ struct Stray {
     looks: u8,
 }
 
-/// After so many looks a process without a mark counts as one.
-const LOOKS: u8 = 3;
-
 impl State {
     fn is_live(&self, call: CallId) -> bool {
         self.calls.contains(&call) || self.waiting.contains(&call)
@@ -97,11 +96,31 @@ impl State {
     fn all_started(&self, pids: &[Pid]) -> bool {
         pids.iter().all(|pid| self.children.contains_key(pid))
     }
+
+    /// Whether a child certainly came to us: nobody registered it, and whatever
+    /// was being started when it was first seen is registered by now.
+    fn is_stray(&mut self, pid: Pid) -> bool {
+        if self.children.contains_key(&pid) {
+            return false;
+        }
+        let newest = self.last_call;
+        let known = self.strays.entry(pid).or_insert(Stray {
+            call: None,
+            newest,
+            looks: 0,
+        });
+        let oldest = self.starting.first();
+        let is_certain = oldest.is_none_or(|oldest| *oldest > known.newest);
+        self.look_again |= !is_certain;
+        is_certain
+    }
 }
 
+/// A child that we started.
 struct Registered {
     call: CallId,
-    exit: oneshot::Sender<Exit>,
+    /// Told of its end; `None`: it has ended, and waits to be reaped.
+    news: Option<oneshot::Sender<Ended>>,
 }
 
 /// Everything that a started program consists of; ends with this value.
@@ -118,7 +137,7 @@ pub(crate) struct Started {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
     pub(crate) stderr: ChildStderr,
-    pub(crate) exit: oneshot::Receiver<Exit>,
+    pub(crate) exit: oneshot::Receiver<Ended>,
 }
 
 /// Takes on the duties of PID 1 from now on; otherwise they begin with the first
@@ -130,28 +149,28 @@ pub fn adopt_orphans() {
 /// Starts a program in a process group of its own.
 pub(crate) fn start(command: &Command) -> io::Result<Started> {
     let children = *CHILDREN;
-    let _starting = children
-        .starting
-        .read()
-        .unwrap_or_else(PoisonError::into_inner);
-    let id = {
-        let mut state = children.state();
-        if state.is_over {
-            return Err(io::Error::other("this server is ending"));
-        }
-        state.last_call += 1;
-        state.last_call
-    };
+    let starting = Starting::begin(children)?;
+    let id = starting.id;
     let (name, value) = strays::mark(id);
-    let mut child = command.prepare((name, &value)).spawn()?;
+    let mut child = command
+        .prepare((name, &value))
+        .spawn()
+        // What could not become a program may have been seen, and its number may
+        // be given to another one.
+        .inspect_err(|_| children.state().strays.clear())?;
     let group = Pid::from_child(&child);
-    let (exit, news) = oneshot::channel();
+    let (news, exit) = oneshot::channel();
     {
+        // Also if this process ends meanwhile: `end_all` waits for this.
         let mut state = children.state();
         state.calls.insert(id);
-        state.children.insert(group, Registered { call: id, exit });
-        children.changed.notify_all();
+        state.strays.remove(&group);
+        let news = Some(news);
+        state.children.insert(group, Registered { call: id, news });
     }
+    drop(starting);
+    sys::give_back_descriptor_limit(group);
+    sys::make_first_to_go(group);
     let call = Call { id, group };
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started {
@@ -159,10 +178,49 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
             stdin,
             stdout,
             stderr,
-            exit: news,
+            exit,
         }),
         _ => Err(io::Error::other("a pipe is missing")),
     }
+}
+
+/// A start under way.
+struct Starting<'a> {
+    children: &'a Children,
+    id: CallId,
+}
+
+impl<'a> Starting<'a> {
+    fn begin(children: &'a Children) -> io::Result<Self> {
+        let mut state = children.state();
+        if state.is_over {
+            return Err(io::Error::other("this server is ending"));
+        }
+        state.last_call += 1;
+        let id = state.last_call;
+        state.starting.insert(id);
+        drop(state);
+        Ok(Self { children, id })
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.children.state();
+        state.starting.remove(&self.id);
+        if state.is_over {
+            self.children.changed.notify_all();
+        }
+        if state.look_again || state.ring_again {
+            sys::ring_bell();
+        }
+    }
+}
+
+/// Whether everything that runs is being ended: then the end of a program's
+/// output says nothing about whether it is whole.
+pub(crate) fn is_over() -> bool {
+    CHILDREN.state().is_over
 }
 
 /// Ends everything that still runs, and waits for it, but not beyond `patience`.
@@ -185,8 +243,11 @@ pub fn end_all(patience: Duration) {
         drop(state);
         let strays = children.end_strays();
         let state = children.state();
+        // A start that had passed its check before is waited for, too.
+        let runs = |child: &Registered| child.news.is_some();
+        let is_done = state.starting.is_empty() && !state.children.values().any(runs);
         let left = deadline.saturating_duration_since(Instant::now());
-        if (state.children.is_empty() && strays == 0) || left.is_zero() {
+        if (is_done && strays == 0) || left.is_zero() {
             return;
         }
         // Woken by the next death; looks again after a while in any case.
@@ -223,16 +284,19 @@ impl Drop for Call {
         let mut state = children.state();
         state.calls.remove(&self.id);
         state.waiting.remove(&self.id);
-        let child = state.children.get(&self.group).map(|child| child.call);
-        // The number is ours as long as the child is not reaped, or its group
-        // still has members. Should it have been given to another call's child
-        // meanwhile, our group is gone already.
-        if child.is_none_or(|call| call == self.id) {
+        let leader = state.children.get(&self.group);
+        // Should somebody else have taken its status, the number is not ours.
+        let is_ours = leader.is_some_and(|leader| leader.call == self.id);
+        let runs = is_ours && leader.is_some_and(|leader| leader.news.is_some());
+        if is_ours {
             let _ = kill_process_group(self.group, Signal::KILL);
+        }
+        if is_ours && !runs {
+            children.reap(&mut state, self.group);
         }
         drop(state);
         // Otherwise its death is about to come, and with it a look for strays.
-        if child != Some(self.id) {
+        if !runs {
             children.end_strays();
         }
     }
@@ -254,133 +318,41 @@ impl Children {
         if let Err(error) = set_child_subreaper(Some(getpid())) {
             tracing::warn!(%error, "cannot adopt orphans; a function's daemons may outlive it");
         }
-        let children = Box::leak(Box::new(Self {
-            starting: RwLock::default(),
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            began_alone: strays::adopted().is_empty(),
-        }));
-        let reaper = thread::Builder::new().name("reaper".into());
-        let reap = || {
-            let _dead_end = DeadEnd;
-            children.reap_forever();
-        };
-        if let Err(error) = reaper.spawn(reap) {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let bell = eventfd(0, flags).map_err(io::Error::from);
+        let begun = bell.and_then(|bell| {
+            let bell = Box::leak(Box::new(bell));
+            sys::listen_for_children(bell)?;
+            let children: &'static Self = Box::leak(Box::new(Self {
+                state: Mutex::default(),
+                changed: Condvar::new(),
+                bell,
+                began_alone: strays::adopted().is_empty(),
+            }));
+            let reaper = thread::Builder::new().name("reaper".into());
+            reaper.spawn(|| {
+                let _dead_end = DeadEnd;
+                children.reap_forever();
+            })?;
+            Ok(children)
+        });
+        match begun {
+            Ok(children) => children,
             // Without it no call could ever end: better not to begin.
-            panic!("cannot start the thread that reaps children: {error}");
+            Err(error) => panic!("cannot listen for the end of children: {error}"),
         }
-        children
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reap_forever(&self) {
-        loop {
-            match sys::wait_for_any_child() {
-                Ok(Some(pid)) => self.reap_ended(pid),
-                Ok(None) => {
-                    let state = self.state();
-                    if state.children.is_empty() {
-                        drop(self.changed.wait_timeout(state, IDLE_LOOK));
-                    }
-                }
-                Err(error) => {
-                    tracing::error!(%error, "cannot wait for children");
-                    thread::sleep(IDLE_LOOK);
-                }
-            }
-        }
-    }
-
-    /// Reaps a child and others that have ended by now, and looks for strays once:
-    /// when much ends together, looking after each takes longer than all the rest.
-    fn reap_ended(&self, first: Pid) {
-        let mut may_have_strays = self.reap(first);
-        for _ in 1..REAPED_TOGETHER {
-            let Ok(Some(next)) = sys::any_ended_child() else {
-                break;
-            };
-            may_have_strays |= self.reap(next);
-        }
-        if may_have_strays {
-            self.end_strays();
-        }
-    }
-
-    /// Reaps a child; returns whether it may have left strays.
-    fn reap(&self, pid: Pid) -> bool {
-        if !self.state().children.contains_key(&pid) {
-            // Perhaps just started: once nobody is starting, it is registered.
-            drop(self.starting.write());
-        }
-        let mut state = self.state();
-        let status = waitpid(Some(pid), WaitOptions::NOHANG);
-        let registered = state.children.remove(&pid);
+    /// Reaps a child that has ended. With the state locked, so that no number
+    /// can change its owner under somebody who is about to signal it.
+    fn reap(&self, state: &mut State, pid: Pid) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        state.children.remove(&pid);
         state.strays.remove(&pid);
         self.changed.notify_all();
-        let Some(Registered { call, exit }) = registered else {
-            return true;
-        };
-        let live = state.is_live(call);
-        drop(state);
-        if let Ok(Some((_, status))) = status {
-            let end = status.terminating_signal().map_or_else(
-                || Exit::Code(status.exit_status().unwrap_or(-1)),
-                Exit::Signal,
-            );
-            // Nobody listens if the caller gave up.
-            let _ = exit.send(end);
-        }
-        !live
-    }
-
-    /// Kills the strays whose call has ended; returns how many there were. They
-    /// are reaped by the thread, which looks again then.
-    fn end_strays(&self) -> usize {
-        let adopted = strays::adopted();
-        if self.state().all_started(&adopted) {
-            return 0;
-        }
-
-        let _nobody_starts = self
-            .starting
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        // With the state locked nobody reaps, so no number can change its owner.
-        let mut state = self.state();
-        let mut ended = 0;
-        for pid in strays::adopted() {
-            if !state.all_started(&[pid]) && self.is_over(&mut state, pid) {
-                let _ = kill_process(pid, Signal::KILL);
-                ended += 1;
-            }
-        }
-        ended
-    }
-
-    /// Whether the call that a stray belongs to has ended. A stray without a mark
-    /// belongs to one of the calls that were live when it came: once all of those
-    /// have ended, so has its own.
-    fn is_over(&self, state: &mut State, stray: Pid) -> bool {
-        let newest = state.last_call;
-        let known = state.strays.entry(stray).or_insert(Stray {
-            call: None,
-            newest,
-            looks: 0,
-        });
-        if known.call.is_none() && known.looks < LOOKS {
-            known.looks += 1;
-            known.call = strays::call_of(stray);
-        }
-        let (call, newest) = (known.call, known.newest);
-        match call {
-            Some(call) => !state.is_live(call),
-            None => {
-                let oldest = state.calls.first();
-                self.began_alone && oldest.is_none_or(|oldest| *oldest > newest)
-            }
-        }
     }
 }

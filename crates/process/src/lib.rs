@@ -5,11 +5,14 @@
 //! - Reading and writing happen at the same time, so a program may write before
 //!   it reads, or never read at all.
 //! - Output is bounded; a log keeps its head and its tail.
+//! - Output is whole, or the call fails: it is read until nobody can write more,
+//!   also after the program's own end.
 //! - When the call ends, for whatever reason (the program ended, the deadline
 //!   passed, the caller lost interest), everything the program started ends too:
 //!   its process group, and whatever left that group (see [`strays`]).
 //!
-//! [`Ahead`] promises the same, sooner: it keeps programs that were used lately
+//! A [`Gate`] keeps more of them from running at a time than processors and memory
+//! allow. [`Ahead`] promises the same, sooner: it keeps programs that were used lately
 //! started, one process for one call (see [`ahead`]).
 //!
 //! One thread reaps every child of this process (see [`children`]), as PID 1 in
@@ -20,6 +23,8 @@ mod ahead;
 mod capture;
 mod children;
 mod command;
+mod gate;
+mod holder;
 pub mod memory;
 mod run;
 mod strays;
@@ -29,6 +34,8 @@ pub use ahead::{Ahead, Bounds};
 pub use capture::Log;
 pub use children::{Exit, adopt_orphans, end_all};
 pub use command::{Command, Environment};
+pub use gate::Gate;
+pub use holder::Holder;
 pub use run::{Completed, Limits, RunError, run};
 pub use sys::{
     close_on_exec_from, give_back_freed_memory, keep_freed_memory, raise_descriptor_limit,

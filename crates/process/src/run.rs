@@ -10,18 +10,24 @@ use tokio::{
     io::AsyncWriteExt as _,
     net::unix::pipe,
     sync::oneshot,
-    time::{Instant, sleep_until, timeout, timeout_at},
+    time::{Instant, sleep_until, timeout},
 };
 
 use crate::{
     capture::{CaptureError, Log, capture, capture_log},
     children::{self, Call, Exit, Started},
     command::Command,
+    gate::{Outgrown, Place, Refused},
+    holder::{self, Holder},
+    sys::Ended,
 };
 
-/// How long a program's pipes may stay open after its end: helpers that it
-/// started may still be writing. What holds them longer is ended.
-const PIPES_CLOSE_WITHIN: Duration = Duration::from_millis(500);
+/// How long a log may stay open after the program's end and the end of its
+/// output: helpers that it started may still be writing. What holds it longer is
+/// ended. Standard output gets no such bound: a list without its end is none.
+/// Only that of a program that failed does, because nothing is made of it but
+/// what the program reported.
+const LOG_CLOSES_WITHIN: Duration = Duration::from_millis(500);
 
 /// How long a killed program may take to go before the answer is given all the same.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
@@ -57,17 +63,32 @@ pub enum RunError {
     OutputTooLarge { limit: usize },
     #[error("deadline exceeded")]
     DeadlineExceeded { log: Bytes },
+    /// The program has ended, but something that it started did not close the
+    /// standard output in time, so that nobody knows whether it is whole.
+    #[error("standard output is held open")]
+    OutputHeldOpen { holder: Option<Holder>, log: Bytes },
     #[error("cannot read output")]
     Read(#[source] io::Error),
+    /// The program was ended, or not even started, for want of memory.
+    #[error("not enough memory: {needed} bytes needed, {available} available")]
+    NotEnoughMemory {
+        /// What it had when it was ended, now or last time.
+        needed: u64,
+        /// What there was for it, in bytes.
+        available: u64,
+        has_run: bool,
+        /// No other program was in its way.
+        was_alone: bool,
+    },
+    /// No room became free in time.
+    #[error("{running} calls run and {queued} wait")]
+    NotBegunInTime { running: usize, queued: usize },
 }
 
 /// Runs `command` on `input`. Dropping the future ends the program, too.
 pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
-    let started = Program::start(command).map_err(|source| RunError::Start {
-        program: command.program().to_owned(),
-        source,
-    })?;
-    started.run(input, limits).await
+    let started = Program::start_for_call(command)?;
+    started.run(input, limits, None).await
 }
 
 /// A started program that has not been given its input. Dropping it ends it.
@@ -77,7 +98,7 @@ pub(crate) struct Program {
     pub(crate) stdin: pipe::Sender,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
-    pub(crate) exit: oneshot::Receiver<Exit>,
+    pub(crate) exit: oneshot::Receiver<Ended>,
 }
 
 impl Program {
@@ -98,8 +119,20 @@ impl Program {
         })
     }
 
+    pub(crate) fn start_for_call(command: &Command) -> Result<Self, RunError> {
+        Self::start(command).map_err(|source| RunError::Start {
+            program: command.program().to_owned(),
+            source,
+        })
+    }
+
     /// Feeds the program and waits for its end.
-    pub(crate) async fn run(self, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
+    pub(crate) async fn run(
+        self,
+        input: Bytes,
+        limits: Limits,
+        mut place: Option<&mut Place>,
+    ) -> Result<Completed, RunError> {
         let Self {
             call,
             mut stdin,
@@ -116,29 +149,39 @@ impl Program {
         // Most functions change little: their output is about as long as their input.
         let mut output = BytesMut::with_capacity((input.len() + 4096).min(limits.output));
         let mut log = Log::default();
-        let conversation = async {
-            let feed = async move {
-                // A program that does not read all of its input is within its rights;
-                // closing our end of the pipe tells it where the input ends. The
-                // input may be large: its memory is free again from here on.
-                let _ = stdin.write_all(&input).await;
-                drop((stdin, input));
-                pending::<Infallible>().await
-            };
-            let listen = async {
-                let log = async {
-                    capture_log(stderr, &mut log).await;
-                    Ok(())
-                };
-                tokio::try_join!(capture(&mut stdout, &mut output, limits.output), log)
-            };
-            tokio::select! {
-                captured = listen => captured.map(|_| ()),
-                never = feed => match never {},
+        let feed = async move {
+            // A program that does not read all of its input is within its rights;
+            // closing our end of the pipe tells it where the input ends. The
+            // input may be large: its memory is free again from here on.
+            let _ = stdin.write_all(&input).await;
+            drop((stdin, input));
+            pending::<Infallible>().await
+        };
+        let conversation = Conversation {
+            output: capture(&mut stdout, &mut output, limits.output),
+            log: capture_log(stderr, &mut log),
+            feed,
+        };
+        let ended = conversation.until_end(&mut exit, limits.deadline);
+        let ended = match &mut place {
+            None => ended.await,
+            Some(place) => {
+                place.watch(call.leader());
+                // Cancel-safe: whichever ends first, the other is not needed.
+                tokio::select! {
+                    ended = ended => ended,
+                    outgrown = place.outgrown() => Err(Interrupted::Outgrown(outgrown)),
+                }
             }
         };
-
-        let ended = until_end(conversation, &mut exit, limits.deadline).await;
+        if let (Some(place), Ok(ended)) = (&place, &ended) {
+            place.ended(ended.peak);
+        }
+        // Before those that hold it are ended.
+        let holder = match &ended {
+            Err(Interrupted::HeldOpen) => holder::of(&stdout),
+            _ => None,
+        };
         // The program has ended, or has to: everything it started goes with it.
         drop(call);
         if !exit.is_terminated() {
@@ -148,7 +191,7 @@ impl Program {
         let log = log.into_bytes();
         match ended {
             Ok(end) if output.len() + log.len() <= limits.output => Ok(Completed {
-                exit: end,
+                exit: end.exit,
                 stdout: output.freeze(),
                 log,
             }),
@@ -156,7 +199,14 @@ impl Program {
                 limit: limits.output,
             }),
             Err(Interrupted::Deadline) => Err(RunError::DeadlineExceeded { log }),
+            Err(Interrupted::HeldOpen) => Err(RunError::OutputHeldOpen { holder, log }),
             Err(Interrupted::Read(error)) => Err(RunError::Read(error)),
+            Err(Interrupted::Outgrown(outgrown)) => Err(RunError::NotEnoughMemory {
+                needed: outgrown.had,
+                available: outgrown.left,
+                has_run: true,
+                was_alone: outgrown.was_alone,
+            }),
         }
     }
 }
@@ -164,8 +214,24 @@ impl Program {
 /// Why a program is ended by us.
 enum Interrupted {
     Deadline,
+    HeldOpen,
     OutputTooLarge,
     Read(io::Error),
+    Outgrown(Outgrown),
+}
+
+impl From<Refused> for RunError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::NeverFits { needed, available } => Self::NotEnoughMemory {
+                needed,
+                available,
+                has_run: false,
+                was_alone: true,
+            },
+            Refused::Late { running, queued } => Self::NotBegunInTime { running, queued },
+        }
+    }
 }
 
 impl From<CaptureError> for Interrupted {
@@ -177,28 +243,64 @@ impl From<CaptureError> for Interrupted {
     }
 }
 
-/// Waits until the program has ended and its pipes are closed, or have been open
-/// for long enough after its end.
-async fn until_end(
-    conversation: impl Future<Output = Result<(), CaptureError>>,
-    exit: &mut oneshot::Receiver<Exit>,
-    deadline: Instant,
-) -> Result<Exit, Interrupted> {
-    let mut conversation = std::pin::pin!(conversation);
-    // Cancel-safe: all are polled by reference and go on where they were.
-    let end = tokio::select! {
-        captured = &mut conversation => {
-            captured?;
-            timeout_at(deadline, exit).await.map_err(|_| Interrupted::Deadline)?
-        }
-        end = &mut *exit => {
-            let closed_by = deadline.min(Instant::now() + PIPES_CLOSE_WITHIN);
-            if let Ok(captured) = timeout_at(closed_by, conversation).await {
-                captured?;
+/// What goes through a program's three pipes.
+struct Conversation<O, L, F> {
+    /// Ends when standard output has ended.
+    output: O,
+    /// Ends when the log has ended.
+    log: L,
+    /// Never ends.
+    feed: F,
+}
+
+impl<O, L, F> Conversation<O, L, F>
+where
+    O: Future<Output = Result<(), CaptureError>>,
+    L: Future<Output = ()>,
+    F: Future<Output = Infallible>,
+{
+    /// Waits until the program and its output have ended, and for a moment for
+    /// the end of its log.
+    async fn until_end(
+        self,
+        exit: &mut oneshot::Receiver<Ended>,
+        deadline: Instant,
+    ) -> Result<Ended, Interrupted> {
+        let mut output = std::pin::pin!(self.output);
+        let mut log = std::pin::pin!(self.log);
+        let mut feed = std::pin::pin!(self.feed);
+        let mut ended = None;
+        let (mut output_is_open, mut log_is_open) = (true, true);
+        let mut until = deadline;
+        // Cancel-safe: all are polled by reference and go on where they were.
+        while ended.is_none() || output_is_open || log_is_open {
+            tokio::select! {
+                captured = &mut output, if output_is_open => {
+                    captured?;
+                    output_is_open = false;
+                }
+                end = &mut *exit, if ended.is_none() => {
+                    let lost = |_| io::Error::other("the program's exit status was lost");
+                    ended = Some(end.map_err(lost).map_err(Interrupted::Read)?);
+                }
+                () = &mut log, if log_is_open => log_is_open = false,
+                never = &mut feed => match never {},
+                () = sleep_until(until) => break,
             }
-            end
+            let has_failed = ended.is_some_and(|end: Ended| end.exit != Exit::Code(0));
+            if until == deadline && ended.is_some() && (has_failed || !output_is_open) {
+                until = deadline.min(Instant::now() + LOG_CLOSES_WITHIN);
+            }
         }
-        () = sleep_until(deadline) => return Err(Interrupted::Deadline),
-    };
-    end.map_err(|_| Interrupted::Read(io::Error::other("the program's exit status was lost")))
+        match ended {
+            None => Err(Interrupted::Deadline),
+            Some(end) if end.exit != Exit::Code(0) => Ok(end),
+            Some(_) if output_is_open => Err(Interrupted::HeldOpen),
+            // Who wrote last was perhaps ended by us.
+            Some(_) if children::is_over() => {
+                Err(Interrupted::Read(io::Error::other("this server is ending")))
+            }
+            Some(end) => Ok(end),
+        }
+    }
 }

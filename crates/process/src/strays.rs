@@ -46,19 +46,19 @@ pub(crate) fn adopted() -> Vec<Pid> {
     }
 }
 
-/// Whether a process has children, of any of its threads.
-pub(crate) fn has_children(pid: Pid) -> bool {
+/// The children of a process, of all its threads.
+pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return false;
+        return Vec::new();
     };
+    let mut found = Vec::new();
     for thread in threads.flatten() {
-        match fs::read(thread.path().join("children")) {
-            Ok(children) if children.is_empty() => {}
-            Ok(_) => return true,
-            Err(_) => return !children_by_scan(pid.as_raw_pid().cast_unsigned()).is_empty(),
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(children) => found.extend(children.split_whitespace().filter_map(parse_pid)),
+            Err(_) => return children_by_scan(pid.as_raw_pid().cast_unsigned()),
         }
     }
-    false
+    found
 }
 
 /// The resident memory that a process shares with no file, in bytes; 0 if it

@@ -3,38 +3,133 @@
 //! integers or a local out-parameter.
 #![allow(unsafe_code)]
 
-use std::{fs, io, mem::MaybeUninit, time::Duration};
+use std::{
+    fs, io,
+    mem::MaybeUninit,
+    os::fd::{AsRawFd as _, OwnedFd},
+    sync::{
+        LazyLock, OnceLock,
+        atomic::{AtomicI32, Ordering},
+    },
+    time::Duration,
+};
 
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-/// Blocks until some child of this process has ended and returns its id,
-/// without reaping it. `None`: there are no children.
-pub(crate) fn wait_for_any_child() -> io::Result<Option<Pid>> {
-    wait(libc::WEXITED | libc::WNOWAIT)
+use crate::children::Exit;
+
+/// How a child ended, and the most memory that it had, as the kernel counts it:
+/// its own or that of a child of its own, whichever is more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) exit: Exit,
+    /// In bytes. Not less than what this process had when it started the child:
+    /// the kernel counts the moment in which both still share their memory.
+    pub(crate) peak: u64,
 }
 
-/// The same without blocking. `None`: none has ended.
-pub(crate) fn any_ended_child() -> io::Result<Option<Pid>> {
-    wait(libc::WEXITED | libc::WNOWAIT | libc::WNOHANG)
-}
-
-fn wait(options: i32) -> io::Result<Option<Pid>> {
+/// How a child has ended, without reaping it: its number stays its own.
+/// `None`: it has not. An error: there is no such child.
+pub(crate) fn ended(pid: Pid) -> io::Result<Option<Ended>> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-    loop {
-        // SAFETY: `info` is valid for a write of siginfo_t, and zeroed before,
-        // so that it is initialised whatever the kernel leaves out.
-        let answer = unsafe { libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) };
-        if answer == 0 {
-            // SAFETY: waitid succeeded with WEXITED, so the SIGCHLD fields are set;
-            // if none has ended they are zero, which is no process.
-            return Ok(Pid::from_raw(unsafe { info.assume_init().si_pid() }));
-        }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => {}
-            Some(libc::ECHILD) => return Ok(None),
-            _ => return Err(error),
-        }
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `info` and `usage` are valid for writes of their types and zeroed
+    // before. The system call, unlike the C function, also tells the usage. It
+    // does not wait, so it is not interrupted.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_waitid,
+            libc::P_PID,
+            pid.as_raw_pid(),
+            info.as_mut_ptr(),
+            libc::WEXITED | libc::WNOWAIT | libc::WNOHANG,
+            usage.as_mut_ptr(),
+        )
+    };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both are initialised; waitid succeeded with WEXITED, so the fields
+    // of SIGCHLD are set, or zero if the child has not ended.
+    let (info, usage) = unsafe { (info.assume_init(), usage.assume_init()) };
+    // SAFETY: as above.
+    let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    let exit = match info.si_code {
+        libc::CLD_EXITED => Exit::Code(status),
+        _ => Exit::Signal(status),
+    };
+    Ok((pid != 0).then_some(Ended {
+        exit,
+        peak: usage.ru_maxrss.unsigned_abs() * 1024,
+    }))
+}
+
+/// Some child of this process that has ended, without reaping it.
+pub(crate) fn any_ended_child() -> Option<Pid> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    // SAFETY: as in `ended`.
+    let answer = unsafe { libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) };
+    // SAFETY: as in `ended`; zero is no process.
+    let pid = unsafe { info.assume_init().si_pid() };
+    (answer == 0).then(|| Pid::from_raw(pid)).flatten()
+}
+
+/// The most memory that this process ever had, in bytes.
+pub(crate) fn own_peak() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is valid for a write of its type, and zeroed before.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: initialised above.
+    unsafe { usage.assume_init() }.ru_maxrss.unsigned_abs() * 1024
+}
+
+/// Rung by the kernel when a child of this process ends. There is one for the
+/// life of the process, because the handler of a signal can only know a static.
+static BELL: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn ring(_: libc::c_int) {
+    ring_bell();
+}
+
+/// Wakes whoever waits for the bell.
+pub(crate) fn ring_bell() {
+    let one = 1_u64.to_ne_bytes();
+    // SAFETY: may be called in a handler: `write` is safe there, `errno` is put
+    // back as it was, and the buffer is local. Should nobody have waited for
+    // ages, the write fails and the bell is rung already.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(BELL.load(Ordering::Relaxed), one.as_ptr().cast(), one.len());
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// From now on the bell is rung at each child's end. This also takes back what
+/// whoever started us may have set: with SIGCHLD ignored the kernel would reap
+/// our children by itself, and their status would be lost.
+pub(crate) fn listen_for_children(bell: &'static OwnedFd) -> io::Result<()> {
+    BELL.store(bell.as_raw_fd(), Ordering::Relaxed);
+    // SAFETY: a zeroed sigaction is a valid one: no flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+    let handler: extern "C" fn(libc::c_int) = ring;
+    action.sa_sigaction = handler as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
+    // SAFETY: the action is valid, and the handler does only what handlers may.
+    match unsafe { libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Lets this thread take SIGCHLD, should whoever started us have blocked it.
+pub(crate) fn unblock_child_signal() {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is valid for writes, and initialised by the first call.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
     }
 }
 
@@ -88,8 +183,12 @@ pub fn close_on_exec_from(first: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// The limit of open descriptors that this process was given, if it has raised it.
+static GIVEN: OnceLock<Rlimit> = OnceLock::new();
+
 /// Raises the limit of open descriptors to what the system allows: each running
-/// function needs three, and the usual limit of 1,024 is soon used up.
+/// function needs three, and the usual limit of 1,024 is soon used up. Programs
+/// that are started get back the limit that was there before.
 pub fn raise_descriptor_limit() -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -100,8 +199,40 @@ pub fn raise_descriptor_limit() -> io::Result<()> {
                 maximum: limit.maximum,
             },
         )?;
+        let _ = GIVEN.set(limit);
     }
     Ok(())
+}
+
+/// Gives a program that was just started the limit of descriptors that this
+/// process was given: programs that close or poll all they may have take long
+/// with a large one. From here, because code between fork and exec would cost
+/// the cheap way of starting; a program that asks for its limit at its very
+/// first instruction may still see ours.
+pub(crate) fn give_back_descriptor_limit(pid: Pid) {
+    if let Some(limit) = GIVEN.get() {
+        // It may have ended already.
+        let _ = prlimit(Some(pid), Resource::Nofile, *limit);
+    }
+}
+
+/// How much sooner than this process a program is to be killed if the system
+/// runs out of memory, of 1,000.
+const SOONER: i32 = 500;
+
+/// Makes the system rather kill this program than this process when it runs out
+/// of memory. Raising the number needs no privilege.
+pub(crate) fn make_first_to_go(pid: Pid) {
+    static RAISED: LazyLock<Option<String>> = LazyLock::new(|| {
+        let own = fs::read_to_string("/proc/self/oom_score_adj").ok()?;
+        let own: i32 = own.trim().parse().ok()?;
+        let raised = (own + SOONER).min(1000);
+        (raised > own).then(|| raised.to_string())
+    });
+    if let Some(raised) = &*RAISED {
+        // It may have ended already.
+        let _ = fs::write(format!("/proc/{pid}/oom_score_adj"), raised);
+    }
 }
 
 /// Lets the allocator keep freed buffers of a list's size for the next ones. By

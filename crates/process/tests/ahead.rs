@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use process::{Ahead, Bounds, Command, Completed, Environment, Exit, Limits, RunError};
+use process::{Ahead, Bounds, Command, Completed, Environment, Exit, Gate, Limits, RunError};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -28,7 +28,7 @@ impl Bench {
         };
         let bench = Self {
             folder: tempfile::tempdir().unwrap(),
-            ahead: Ahead::new(bounds),
+            ahead: Ahead::new(bounds, gate()),
         };
         bench.install(script);
         bench
@@ -81,6 +81,11 @@ impl Bench {
     }
 }
 
+/// One that holds nobody up.
+fn gate() -> Gate {
+    Gate::new(1 << 40)
+}
+
 async fn wait_until(mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !condition() {
@@ -131,7 +136,7 @@ async fn none_is_left_when_the_keeper_is_dropped() {
     drop(ahead);
     let bench = Bench {
         folder,
-        ahead: Ahead::new(Bounds::new(0, LONG)),
+        ahead: Ahead::new(Bounds::new(0, LONG), gate()),
     };
     wait_until(|| bench.living() == 0).await;
 }
@@ -139,7 +144,7 @@ async fn none_is_left_when_the_keeper_is_dropped() {
 #[tokio::test]
 async fn nothing_is_started_ahead_if_none_may_wait() {
     let mut bench = Bench::new("exec cat", LONG);
-    bench.ahead = Ahead::new(Bounds::new(0, LONG));
+    bench.ahead = Ahead::new(Bounds::new(0, LONG), gate());
     for n in 1..4 {
         bench.run("call").await;
         assert_eq!(bench.starts().len(), n);
@@ -239,8 +244,8 @@ async fn strays_of_a_process_that_was_started_ahead_end_with_its_call() {
     bench.run("echo call\n").await;
     bench.wait_for_starts(3).await;
     for stray in [
-        "setsid sh -c 'echo $$; exec sleep 300' &",
-        "env -i setsid /bin/sh -c 'echo $$; exec /bin/sleep 300' &",
+        "setsid sh -c 'echo $$; exec sleep 300 >&2' &",
+        "env -i setsid /bin/sh -c 'echo $$; exec /bin/sleep 300 >&2' &",
     ] {
         let starts = bench.starts().len();
         let done = bench.run(&format!("{stray} sleep 0.3\n")).await;

@@ -132,15 +132,87 @@ const GRANDCHILDREN: [&str; 4] = [
 ];
 
 #[tokio::test]
-async fn a_grandchild_that_holds_the_pipes_ends_with_its_call() {
+async fn a_grandchild_that_holds_the_log_ends_with_its_call() {
+    let folder = tempfile::tempdir().unwrap();
     for grandchild in GRANDCHILDREN {
+        let file = folder.path().join("pid");
         let begin = Instant::now();
         // The parent stays until the grandchild has said its number.
-        let done = run_ok(&format!("{grandchild} sleep 0.3; exit 0"), "").await;
-        assert_eq!(done.exit, Exit::Code(0));
+        let file = file.display();
+        let script =
+            format!("({grandchild}) > {file}; while ! [ -s {file} ]; do sleep 0.01; done; echo ok");
+        let done = run_ok(&script, "").await;
+        assert_eq!((done.exit, &done.stdout[..]), (Exit::Code(0), &b"ok\n"[..]));
         assert!(begin.elapsed() < Duration::from_secs(5), "{grandchild}");
-        assert_gone(text(&done.stdout));
+        assert_gone(&fs::read_to_string(file.to_string()).unwrap());
     }
+}
+
+#[tokio::test]
+async fn what_a_helper_writes_after_its_parents_end_is_part_of_the_output() {
+    for helper in [
+        "(sleep 1; echo last) &",
+        "setsid sh -c 'sleep 1; echo last' &",
+        "env -i setsid /bin/sh -c '/bin/sleep 1; echo last' &",
+    ] {
+        let done = run_ok(&format!("{helper} echo first; exit 0"), "").await;
+        assert_eq!(done.stdout, "first\nlast\n", "{helper}");
+    }
+}
+
+#[tokio::test]
+async fn output_that_is_held_open_is_an_error_that_names_who_holds_it() {
+    for grandchild in GRANDCHILDREN {
+        let script = format!("{grandchild} exit 0");
+        let answer = run(&shell(&script), Bytes::new(), within(1)).await;
+        let Err(RunError::OutputHeldOpen { holder, .. }) = answer else {
+            panic!("{grandchild}: {answer:?}")
+        };
+        let holder = holder.unwrap();
+        assert!(["sleep", "sh"].contains(&&holder.name[..]), "{holder}");
+        assert_gone(&holder.pid.to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_failed_is_not_waited_for_though_a_helper_holds_its_output() {
+    for (end, exit) in [("exit 3", Exit::Code(3)), ("kill -9 $$", Exit::Signal(9))] {
+        let begin = Instant::now();
+        let done = run_ok(&format!("sleep 300 & echo some; {end}"), "").await;
+        assert_eq!((done.exit, &done.stdout[..]), (exit, &b"some\n"[..]));
+        assert!(begin.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[tokio::test]
+async fn a_leaders_number_stays_its_own_until_the_call_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (number, go) = (folder.path().join("pid"), folder.path().join("go"));
+    let script = format!(
+        "echo $$ > {}; (while ! [ -e {} ]; do sleep 0.01; done; echo done) & exit 0",
+        number.display(),
+        go.display()
+    );
+    let command = shell(&script);
+    let looked = async {
+        let is_held = || {
+            let pid = fs::read_to_string(&number).unwrap_or_default();
+            let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            stat.is_ok_and(|stat| stat.contains(") Z "))
+        };
+        while !is_held() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        // Others start and end meanwhile, and are heard of.
+        for _ in 0..20 {
+            assert_eq!(run_ok("exit 4", "").await.exit, Exit::Code(4));
+        }
+        assert!(is_held());
+        fs::write(&go, "").unwrap();
+    };
+    let (done, ()) = tokio::join!(run(&command, Bytes::new(), within(20)), looked);
+    assert_eq!(done.unwrap().stdout, "done\n");
+    assert_gone(&fs::read_to_string(&number).unwrap());
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use functions::reference::Rules;
 use krm::Output;
-use process::{Ahead, Bounds, Limits};
+use process::{Ahead, Bounds, Gate, Limits, memory};
 use program::Program;
 use service::{EvaluateError, Evaluation, Evaluator, Tasks};
 use table::{Complaint, Table};
@@ -107,10 +107,10 @@ impl ExecRuntime {
             current,
             max_output,
             threads: bundled::Threads::new(),
-            ahead: Ahead::new(Bounds::new(
-                config.exec.started_ahead,
-                config.exec.started_ahead_idle,
-            )),
+            ahead: Ahead::new(
+                Bounds::new(config.exec.started_ahead, config.exec.started_ahead_idle),
+                Gate::new(memory::budget(config.memory_budget)),
+            ),
         })
     }
 }
@@ -186,7 +186,8 @@ impl Current {
         self.set(&[], false);
     }
 
-    /// Makes the entries the truth, and tells what is new about them.
+    /// Makes the entries the truth, and tells what is new about them. Only one
+    /// thread does so at a time: at start, or while watching.
     fn set(&self, entries: &[file::Entry], from_file: bool) {
         let Source {
             functions,
@@ -195,15 +196,18 @@ impl Current {
             max_queued,
             ..
         } = &self.source;
-        let mut known = self.known();
+        // Looks at every executable, which a hung disk may hold up: no call waits
+        // for the lock meanwhile.
+        let before = Arc::clone(&self.known().table);
         let (table, complaints) = table::build(
             entries,
             functions,
             bundled.as_ref(),
             default_image_prefix,
             *max_queued,
-            &known.table,
+            &before,
         );
+        let mut known = self.known();
         for complaint in complaints
             .iter()
             .filter(|new| !known.complaints.contains(new))

@@ -36,8 +36,12 @@ impl EvaluateError {
             Self::NoPodInTime { .. } => Code::DeadlineExceeded,
             Self::Remote { status, .. } => status.code(),
             Self::Function(error) => match error.failure {
-                Failure::OutputTooLarge { .. } => Code::ResourceExhausted,
-                Failure::DeadlineExceeded { .. } => Code::DeadlineExceeded,
+                Failure::OutputTooLarge { .. } | Failure::NotEnoughMemory { .. } => {
+                    Code::ResourceExhausted
+                }
+                Failure::DeadlineExceeded { .. }
+                | Failure::OutputHeldOpen { .. }
+                | Failure::NotBegunInTime { .. } => Code::DeadlineExceeded,
                 Failure::CannotStart { .. }
                 | Failure::Failed { .. }
                 | Failure::UnreadableOutput { .. }
@@ -63,7 +67,10 @@ impl EvaluateError {
                 Failure::UnreadableOutput { .. } => "UNREADABLE_OUTPUT",
                 Failure::OutputTooLarge { .. } => "OUTPUT_TOO_LARGE",
                 Failure::OutputLost { .. } => "OUTPUT_LOST",
-                Failure::DeadlineExceeded { .. } => "DEADLINE_EXCEEDED",
+                Failure::NotEnoughMemory { .. } => "OUT_OF_MEMORY",
+                Failure::DeadlineExceeded { .. }
+                | Failure::OutputHeldOpen { .. }
+                | Failure::NotBegunInTime { .. } => "DEADLINE_EXCEEDED",
             },
         }
     }

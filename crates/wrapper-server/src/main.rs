@@ -21,7 +21,7 @@ use std::{
 
 use args::{Args, Request};
 use krm::Output;
-use process::{Ahead, Bounds, Command, Environment, Limits};
+use process::{Ahead, Bounds, Command, Environment, Gate, Limits, memory};
 use service::{EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown, Stages, Tasks};
 
 /// For callers that send no deadline; the runner always does.
@@ -75,6 +75,7 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     process::keep_freed_memory();
     process::adopt_orphans();
     process::close_on_exec_from(3)?;
+    process::raise_descriptor_limit()?;
     // Few calls at a time, and all they do is move bytes: one thread, little memory.
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -112,7 +113,10 @@ impl Function {
         let (program, words) = (&args.entrypoint[0], &args.entrypoint[1..]);
         Self {
             command: Command::new(program, Environment::Inherited).args(words),
-            ahead: Ahead::new(Bounds::new(args.started_ahead, args.started_ahead_idle)),
+            ahead: Ahead::new(
+                Bounds::new(args.started_ahead, args.started_ahead_idle),
+                Gate::new(memory::budget(None)),
+            ),
             max_output: service::max_output(args.max_message_size),
         }
     }

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
 
 use crate::{command::Command, run::Program, strays, sys};
 
@@ -95,7 +98,7 @@ impl Waiting {
                 Ok(None)
             };
         }
-        if strays::has_children(pid) {
+        if !strays::children(pid).is_empty() {
             return Err(NotAhead::StartedOthers);
         }
         self.program.call.wait();
@@ -133,7 +136,13 @@ fn is_silent(program: &mut Program) -> bool {
         PollFd::new(&program.stderr, PollFlags::IN),
     ];
     let at_once = rustix::event::Timespec::default();
-    let pipes_are_silent = poll(&mut pipes, Some(&at_once)) == Ok(0);
+    let pipes_are_silent = loop {
+        match poll(&mut pipes, Some(&at_once)) {
+            // A child of ours has just ended.
+            Err(Errno::INTR) => {}
+            answer => break answer == Ok(0),
+        }
+    };
     pipes_are_silent && program.exit.is_empty() && !program.exit.is_terminated()
 }
 

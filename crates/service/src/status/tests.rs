@@ -148,6 +148,28 @@ fn every_error_has_its_code() {
             Code::ResourceExhausted,
         ),
         (
+            function(Failure::NotEnoughMemory {
+                needed: 2 << 30,
+                available: 1 << 30,
+                has_run: true,
+            }),
+            Code::ResourceExhausted,
+        ),
+        (
+            function(Failure::NotBegunInTime {
+                running: 2,
+                queued: 3,
+            }),
+            Code::DeadlineExceeded,
+        ),
+        (
+            function(Failure::OutputHeldOpen {
+                holder: None,
+                log: "".into(),
+            }),
+            Code::DeadlineExceeded,
+        ),
+        (
             function(Failure::DeadlineExceeded { log: "".into() }),
             Code::DeadlineExceeded,
         ),

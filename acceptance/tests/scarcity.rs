@@ -1,0 +1,281 @@
+//! What a machine runs out of: memory, processes, descriptors, disk. The call
+//! that meets it gets a clear error, others and the server go on.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use acceptance::{
+    LIST, Server, call, evaluate,
+    server::{binary, exec_config, functions},
+    system,
+};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use tonic::Code;
+use tonic_types::StatusExt as _;
+
+/// A runner started by `through`, a command that runs the words behind it.
+fn runner_through(through: &[&str], args: &[&str]) -> Server {
+    let folder = TempDir::new().expect("a folder");
+    // Also for another user.
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(folder.path(), open).expect("its mode");
+    let config = folder.path().join("config.yaml");
+    fs::write(&config, exec_config()).expect("a file");
+    let mut command = Command::new(through[0]);
+    command
+        .args(&through[1..])
+        .arg(binary("function-runner"))
+        .args(["--port=0", "--disable-runtimes=pod", "--started-ahead=0"])
+        .arg(format!("--functions={}", functions().display()))
+        .arg(format!("--config={}", config.display()))
+        .args(args);
+    Server::start(command, folder)
+}
+
+fn wrapper_through(through: &[&str], name: &str) -> Server {
+    let mut command = Command::new(through[0]);
+    command
+        .args(&through[1..])
+        .arg(binary("wrapper-server"))
+        .args(["--port=0", "--started-ahead=0", "--"])
+        .arg(functions().join(name));
+    Server::start(command, TempDir::new().expect("a folder"))
+}
+
+/// Whether a test that needs root can run; otherwise says so, and fails in CI.
+fn is_root(test: &str) -> bool {
+    let is_root = rustix::process::getuid().is_root();
+    if !is_root {
+        eprintln!("LEFT OUT: {test} needs root");
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "{test} needs root: in CI nothing is left out"
+        );
+    }
+    is_root
+}
+
+fn list_of(mib: u32) -> String {
+    format!("{LIST}# memory: {mib}\n")
+}
+
+#[tokio::test]
+async fn a_function_that_needs_more_memory_than_there_is_fails_alone_with_the_numbers() {
+    let server = Server::runner(&["--memory-budget=300Mi"]);
+    let channel = server.connect().await;
+    let other = evaluate(channel.clone(), call("takes-memory", list_of(20)));
+    let large = evaluate(channel.clone(), call("takes-memory", list_of(600)));
+    let (other, large) = tokio::join!(other, large);
+    other.unwrap();
+    let status = large.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
+    let details = status.get_error_details();
+    assert_eq!(details.error_info().unwrap().reason, "OUT_OF_MEMORY");
+    for words in [
+        "test/takes-memory:v1",
+        "was killed",
+        "MiB",
+        "--memory-budget",
+    ] {
+        assert!(status.message().contains(words), "{}", status.message());
+    }
+    // The next one of that size is not even started.
+    let begin = Instant::now();
+    let refused = evaluate(channel.clone(), call("takes-memory", list_of(600))).await;
+    let refused = refused.unwrap_err();
+    assert!(
+        refused.message().contains("is not started"),
+        "{}",
+        refused.message()
+    );
+    assert!(begin.elapsed() < Duration::from_millis(500));
+    evaluate(channel, call("echo", LIST)).await.unwrap();
+    server.assert_nothing_left_running();
+}
+
+#[tokio::test]
+async fn ten_calls_that_do_not_fit_together_all_succeed() {
+    let server = Server::runner(&["--memory-budget=500Mi"]);
+    let channel = server.connect().await;
+    let mut calls = JoinSet::new();
+    for _ in 0..10 {
+        calls.spawn(evaluate(
+            channel.clone(),
+            call("takes-memory", list_of(200)),
+        ));
+    }
+    for answer in calls.join_all().await {
+        assert!(answer.unwrap().resource_list.starts_with(LIST.as_bytes()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn four_hundred_calls_at_once_pass_a_limit_of_a_thousand_descriptors() {
+    let through = ["prlimit", "--nofile=1024:"];
+    for server in [
+        runner_through(&through, &[]),
+        wrapper_through(&through, "takes-a-second"),
+    ] {
+        let channel = server.connect().await;
+        let mut calls = JoinSet::new();
+        for _ in 0..400 {
+            calls.spawn(evaluate(channel.clone(), call("takes-a-second", LIST)));
+        }
+        for answer in calls.join_all().await {
+            answer.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn functions_get_the_limit_of_descriptors_that_the_server_was_given() {
+    let through = ["prlimit", "--nofile=1024:4096"];
+    for server in [
+        runner_through(&through, &[]),
+        wrapper_through(&through, "shows-limits"),
+    ] {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+        let own = limits
+            .lines()
+            .find(|line| line.starts_with("Max open files"));
+        assert_eq!(own.unwrap().split_whitespace().nth(3), Some("4096"));
+        let answer = evaluate(server.connect().await, call("shows-limits", LIST)).await;
+        let list = answer.unwrap().resource_list;
+        assert!(list.ends_with(b"# 1024\n"), "{list:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_descriptors_calls_fail_and_the_server_goes_on() {
+    let through = ["prlimit", "--nofile=64:64"];
+    for server in [
+        runner_through(&through, &[]),
+        wrapper_through(&through, "takes-a-second"),
+    ] {
+        let channel = server.connect().await;
+        let mut calls = JoinSet::new();
+        for _ in 0..60 {
+            calls.spawn(evaluate(channel.clone(), call("takes-a-second", LIST)));
+        }
+        let answers = calls.join_all().await;
+        let failed: Vec<_> = answers
+            .iter()
+            .filter_map(|answer| answer.as_ref().err())
+            .collect();
+        assert!(
+            !failed.is_empty() && failed.len() < answers.len(),
+            "{} failed",
+            failed.len()
+        );
+        for status in failed {
+            assert_eq!(status.code(), Code::Internal, "{status:?}");
+            assert!(
+                status.message().contains("Too many open files"),
+                "{}",
+                status.message()
+            );
+        }
+        let answer = evaluate(channel, call("takes-a-second", LIST)).await;
+        answer.unwrap();
+        server.assert_nothing_left_running();
+    }
+}
+
+#[tokio::test]
+async fn a_refused_fork_is_an_error_and_the_server_goes_on() {
+    if !is_root("a_refused_fork_is_an_error_and_the_server_goes_on") {
+        return;
+    }
+    // No process of this user runs elsewhere, so the limit is for this one. The
+    // server's own threads count; it is lowered when they are there.
+    let through = [
+        "setpriv",
+        "--reuid=10001",
+        "--regid=10001",
+        "--clear-groups",
+    ];
+    let server = runner_through(&through, &[]);
+    let channel = server.connect().await;
+    evaluate(channel.clone(), call("echo", LIST)).await.unwrap();
+    let limit = |count: &str| {
+        let limited = Command::new(through[0])
+            .args(&through[1..])
+            .arg("prlimit")
+            .args([
+                format!("--pid={}", server.pid()),
+                format!("--nproc={count}"),
+            ])
+            .status();
+        assert!(limited.unwrap().success());
+    };
+    limit("1:");
+    let status = evaluate(channel.clone(), call("echo", LIST))
+        .await
+        .unwrap_err();
+    assert_eq!(status.code(), Code::Internal, "{status:?}");
+    assert_eq!(
+        status.get_error_details().error_info().unwrap().reason,
+        "CANNOT_START"
+    );
+    for words in ["test/echo:v1", "Resource temporarily unavailable"] {
+        assert!(status.message().contains(words), "{}", status.message());
+    }
+    limit("1000:");
+    evaluate(channel, call("echo", LIST)).await.unwrap();
+    server.assert_nothing_left_running();
+}
+
+#[tokio::test]
+async fn a_full_disk_is_the_functions_error_and_the_server_goes_on() {
+    if !is_root("a_full_disk_is_the_functions_error_and_the_server_goes_on") {
+        return;
+    }
+    // In a namespace of its own, so that the mount ends with the server.
+    let mounted = "mount -t tmpfs -o size=1m tmpfs /mnt && exec env TMPDIR=/mnt \"$@\"";
+    let through = ["unshare", "--mount", "sh", "-c", mounted, "sh"];
+    for server in [
+        runner_through(&through, &[]),
+        wrapper_through(&through, "fills-the-disk"),
+    ] {
+        let channel = server.connect().await;
+        for _ in 0..2 {
+            let answer = evaluate(channel.clone(), call("fills-the-disk", LIST)).await;
+            let status = answer.unwrap_err();
+            assert_eq!(status.code(), Code::Internal, "{status:?}");
+            assert!(
+                status.message().contains("No space left"),
+                "{}",
+                status.message()
+            );
+        }
+        server.assert_nothing_left_running();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_inherits_an_ignored_sigchld_hears_of_its_functions_ends() {
+    let through = ["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh"];
+    for server in [
+        runner_through(&through, &[]),
+        wrapper_through(&through, "hangs-after-reading"),
+    ] {
+        let channel = server.connect().await;
+        let name = "hangs-after-reading";
+        let mut request = tonic::Request::new(call(name, LIST));
+        request.set_timeout(Duration::from_secs(2));
+        let before = system::processor_time(server.pid());
+        let status = evaluate(channel, request).await.unwrap_err();
+        assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
+        let used = system::processor_time(server.pid()) - before;
+        assert!(used < Duration::from_secs(1), "{used:?} of processor time");
+        server.assert_nothing_left_running();
+    }
+    let server = runner_through(&through, &[]);
+    let answer = evaluate(server.connect().await, call("echo", LIST)).await;
+    assert_eq!(answer.unwrap().resource_list, LIST);
+}
