@@ -182,6 +182,9 @@ fn mapping(table: &Table, noise: &RefCell<String>) -> Result<Node, String> {
     for (key, value) in table.items() {
         let value = to_node(&value, noise).map_err(|words| inside("value", words))?;
         let own = to_node(&key, noise).map_err(|words| inside("key", words))?;
+        if matches!(key, Value::Tuple(_)) {
+            return Err("runtime error: hash of unhashable type []interface {}".into());
+        }
         match key.as_text() {
             Some(text) => named.push((String::from_utf8_lossy(text).into_owned(), value)),
             None => others.push((key.as_float().unwrap_or(f64::NEG_INFINITY), own, value)),

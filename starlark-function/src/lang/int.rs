@@ -5,7 +5,11 @@ use std::{cmp::Ordering, fmt, rc::Rc};
 use num_bigint::{BigInt, Sign};
 use num_traits::{FromPrimitive as _, ToPrimitive as _};
 
-use super::{Fallible, memory};
+use super::Fallible;
+
+/// Bytes of the largest product: numbers are not charged for, and the time for
+/// them grows faster than they do.
+const MOST: usize = 1 << 20;
 
 /// A whole number: `Large` only if it does not fit the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,8 +140,11 @@ impl Int {
         {
             return Ok(Self::Small(product));
         }
-        // Numbers are not charged for; none becomes larger than what is left.
-        memory::room(self.bytes().saturating_add(other.bytes()).saturating_mul(4))?;
+        if self.bytes().saturating_add(other.bytes()) > MOST {
+            return Err(format!(
+                "the script needs a number of more than {MOST} bytes"
+            ));
+        }
         Ok(Self::from(self.large() * other.large()))
     }
 

@@ -115,6 +115,12 @@ pub(super) fn binary(
         _ => match (a, b) {
             (Value::Int(a), Value::Int(b)) => integers(operator, a, b)?,
             (Value::Float(a), Value::Float(b)) => floats(operator, *a, *b)?,
+            (Value::Int(_), other)
+                if matches!(operator, Operator::ShiftLeft | Operator::ShiftRight) =>
+            {
+                super::args::index(other)?;
+                None
+            }
             (Value::Int(a), Value::Float(b)) => match operator {
                 operator if !is_arithmetic(operator) => None,
                 _ => floats(operator, a.finite_float()?, *b)?,
