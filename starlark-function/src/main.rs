@@ -1,50 +1,65 @@
-//! The `starlark` function: runs a script over the items of a ResourceList.
+//! The `starlark` function: runs a script over the items of a ResourceList, as
+//! the release does that its argument names (the newest without one).
 //!
-//! A script can loop or allocate without end, and its interpreter is somebody
-//! else's code. So it has a process of its own with limits on memory and
-//! processor time; the runner kills it at the caller's deadline.
+//! A script can loop or allocate without end. So it has a process of its own with
+//! limits on memory and processor time; the runner kills it at the caller's
+//! deadline.
 
-mod base64;
-mod library;
-mod math;
+mod config;
+mod convert;
+mod lang;
+mod modules;
+mod release;
 mod script;
-mod time;
-mod values;
 
 use std::{
     io::{self, Read as _, Write as _},
     panic,
     process::ExitCode,
+    thread,
 };
 
-use functions::{Clock, run_sdk};
+use functions::Clock;
+use release::Release;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Address space of the process, far more than lists of the largest message
-/// need.
+/// need, beside the stack.
 const MOST_MEMORY: u64 = 1 << 30;
 /// Seconds of processor time: as long as the runner waits for callers that send
 /// no deadline.
 const MOST_TIME: u64 = 300;
 
 fn main() -> ExitCode {
-    // The interpreter panics on some scripts, such as those that want more memory
-    // than there can be: users need the reason, not the way there.
+    let wanted = std::env::args().nth(1);
+    let Some(release) = Release::named(wanted.as_deref()) else {
+        let wanted = wanted.unwrap_or_default();
+        eprintln!("starlark: no release {wanted:?} of the function is known");
+        return ExitCode::from(2);
+    };
     panic::set_hook(Box::new(|panicked| {
         let reason = panicked.payload_as_str().unwrap_or("no reason is known");
         eprintln!("starlark: the script broke the interpreter: {reason}");
     }));
-    match panic::catch_unwind(run) {
-        Ok(Ok(exit)) => ExitCode::from(exit),
-        Ok(Err(error)) => {
+    if let Err(error) = limit() {
+        eprintln!("starlark: {error}");
+        return ExitCode::FAILURE;
+    }
+    let runner = thread::Builder::new().stack_size(lang::memory::STACK);
+    let ended = runner
+        .spawn(move || run(release))
+        .and_then(|running| running.join().map_err(|_| io::ErrorKind::Other.into()));
+    match ended.flatten() {
+        // Nothing is freed: the process is at its end.
+        Ok(exit) => std::process::exit(exit.into()),
+        Err(error) => {
             eprintln!("starlark: {error}");
             ExitCode::FAILURE
         }
-        Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn run() -> io::Result<u8> {
+fn limit() -> io::Result<()> {
     for (resource, limit) in [(Resource::As, MOST_MEMORY), (Resource::Cpu, MOST_TIME)] {
         let limit = Some(limit);
         setrlimit(
@@ -55,11 +70,19 @@ fn run() -> io::Result<u8> {
             },
         )?;
     }
+    Ok(())
+}
+
+fn run(release: Release) -> io::Result<u8> {
     let mut input = Vec::new();
     io::stdin().lock().read_to_end(&mut input)?;
-    let ended = run_sdk(&script::Starlark, &input, &Clock::default());
+    let starlark = script::Starlark::new(release);
+    let ended = functions::starlark::run(&starlark, release.version, &input, &Clock::default());
     let ended = ended.map_err(|_| io::ErrorKind::TimedOut)?;
-    io::stdout().lock().write_all(ended.stdout.as_bytes())?;
+    let mut out = io::stdout().lock();
+    out.write_all(starlark.noise().as_bytes())?;
+    out.write_all(ended.stdout.as_bytes())?;
+    out.flush()?;
     io::stderr().lock().write_all(ended.stderr.as_bytes())?;
     Ok(ended.exit)
 }

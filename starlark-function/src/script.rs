@@ -1,137 +1,151 @@
-//! Runs a script and takes the items from it.
+//! Runs a script over a list, and takes the items from it.
+
+use std::cell::RefCell;
 
 use functions::{
     Clock, Function, ResourceList, Stop,
     yaml::{Node, SequenceIndent, parse_all, write_node},
 };
-use starlark::{
-    ErrorKind,
-    environment::{GlobalsBuilder, LibraryExtension, Module},
-    eval::Evaluator,
-    syntax::{AstModule, Dialect},
-    values::{dict::DictRef, list::ListRef, structs::AllocStruct},
+
+use crate::{
+    config::{self, Program},
+    convert,
+    lang::{self, Value, value::Table},
+    modules,
+    release::Release,
 };
 
-use crate::{library::Library, values};
-
-/// Bytes of values that a script may hold at a time: dozens of times the largest
-/// message. The interpreter notices some time after.
-const MOST_HEAP: usize = 256 << 20;
-/// Calls inside of each other. The default is meant for build files; more would
-/// need a larger stack.
-const DEEPEST: usize = 200;
-/// Where the list is kept while the script runs; no script can name it.
-const LIST: &str = "$resource_list";
-
 #[derive(Debug)]
-pub(crate) struct Starlark;
+pub(crate) struct Starlark {
+    release: Release,
+    noise: std::sync::Mutex<String>,
+}
+
+impl Starlark {
+    pub(crate) fn new(release: Release) -> Self {
+        let noise = std::sync::Mutex::default();
+        Self { release, noise }
+    }
+
+    /// What the original writes to its output before the list.
+    pub(crate) fn noise(&self) -> String {
+        self.noise
+            .lock()
+            .map(|noise| noise.clone())
+            .unwrap_or_default()
+    }
+
+    fn transform(&self, list: &ResourceList, program: &Program) -> Result<Vec<Node>, String> {
+        let noise = RefCell::new(String::new());
+        let items = evaluate(self.release, program, list, &noise);
+        if let Ok(mut kept) = self.noise.lock() {
+            kept.push_str(&noise.borrow());
+        }
+        items
+    }
+}
 
 impl Function for Starlark {
     fn run(&self, list: &mut ResourceList, _: &Clock) -> Result<(), Stop> {
-        let ran = configure(list.config()).and_then(|(name, source)| {
-            let listed = wrapped(list);
-            evaluate(&name, source, &listed)
-        });
-        match ran {
+        let program = match config::read(self.release, list.config.as_ref()) {
+            Ok(program) => program,
+            Err(message) => return Err(self.fail(list, message)),
+        };
+        match self.transform(list, &program) {
             Ok(items) => {
                 list.items = items;
                 Ok(())
             }
-            Err(message) => Err(list.fail(message)),
+            Err(message) => {
+                if !self.release.uses_sdk() {
+                    list.items = Vec::new();
+                }
+                Err(self.fail(list, message))
+            }
         }
     }
 }
 
-/// The program's name and text.
-fn configure(config: Option<&Node>) -> Result<(String, String), String> {
-    let Some(config) = config else {
-        return Err("FunctionConfig is missing. Expect `ConfigMap` or `StarlarkRun`".into());
-    };
-    let source = if config.is_a("", "v1", "ConfigMap") {
-        config.text_at(&["data", "source"])
-    } else if config.is_a("fn.kpt.dev", "v1alpha1", "StarlarkRun") {
-        config.text_at(&["source"])
-    } else {
-        let of = |api_version: &str, kind: &str| match api_version.contains('/') {
-            true => format!("{api_version}, Kind={kind}"),
-            false => format!("/{api_version}, Kind={kind}"),
-        };
-        return Err(format!(
-            "`functionConfig` must be either {} or {}, but we got: {}",
-            of("v1", "ConfigMap"),
-            of("fn.kpt.dev/v1alpha1", "StarlarkRun"),
-            of(config.api_version(), config.kind())
-        ));
-    };
-    let name = match config.name() {
-        "" => "starlark-function-run",
-        name => name,
-    };
-    match source {
-        "" => Err("`source` must not be empty".into()),
-        source => Ok((name.to_owned(), source.to_owned())),
-    }
-}
-
-/// The list as the script gets it.
-fn wrapped(list: &ResourceList) -> Node {
-    let mut root = Node::mapping(Vec::new());
-    root.insert("apiVersion", Node::text("config.kubernetes.io/v1"));
-    root.insert("kind", Node::text("ResourceList"));
-    root.insert("items", Node::sequence(list.items.clone()));
-    if let Some(config) = list.config() {
-        root.insert("functionConfig", config.clone());
-    }
-    root
-}
-
-fn evaluate(name: &str, source: String, list: &Node) -> Result<Vec<Node>, String> {
-    let dialect = Dialect {
-        enable_top_level_stmt: true,
-        enable_keyword_only_arguments: true,
-        ..Dialect::Standard
-    };
-    let ast = AstModule::parse(name, source, &dialect).map_err(|error| told(&error))?;
-    let globals = GlobalsBuilder::extended_by(&[
-        LibraryExtension::StructType,
-        LibraryExtension::SetType,
-        LibraryExtension::Print,
-        LibraryExtension::Map,
-        LibraryExtension::Filter,
-    ])
-    .build();
-    Module::with_temp_heap(|module| {
-        let heap = module.heap();
-        let value = values::to_value(list, heap);
-        let environment: Vec<(String, String)> = std::env::vars().collect();
-        let environment = heap.alloc(starlark::values::dict::AllocDict(environment));
-        let context = AllocStruct([("resource_list", value), ("environment", environment)]);
-        module.set("ctx", heap.alloc(context));
-        module.set(LIST, value);
-        {
-            let mut evaluator = Evaluator::new(&module);
-            evaluator.set_loader(&Library);
-            let limits = evaluator
-                .set_max_heap_size(MOST_HEAP)
-                .and_then(|()| evaluator.set_max_callstack_size(DEEPEST));
-            limits.map_err(|error| error.to_string())?;
-            evaluator
-                .eval_module(ast, &globals)
-                .map_err(|error| told(&error))?;
+impl Starlark {
+    fn fail(&self, list: &mut ResourceList, message: String) -> Stop {
+        let stop = list.fail(message.clone());
+        match self.release.uses_sdk() {
+            true => stop,
+            false => Stop::Failed(format!("error: {message}")),
         }
-        // Values move while a script runs: the list is looked up again.
-        let list = module.get(LIST).ok_or("the list is gone")?;
-        let list = DictRef::from_value(list).ok_or("the list is no dictionary")?;
-        let items = list.get_str("items").ok_or("the list has no items")?;
-        let items = ListRef::from_value(items).ok_or("wrong node kind: items must be a list")?;
-        items
-            .iter()
-            .map(|item| values::to_node(item).and_then(|node| object(&node)))
-            .collect()
-    })
+    }
 }
 
-/// An item as the Go function reads it back.
+fn evaluate(
+    release: Release,
+    program: &Program,
+    list: &ResourceList,
+    noise: &RefCell<String>,
+) -> Result<Vec<Node>, String> {
+    lang::memory::begin_stack();
+    let items = list.items.iter().map(convert::to_value);
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    let resource_list = Table::default();
+    let put = |name: &str, value| resource_list.insert(Value::text(name), value);
+    put("apiVersion", Value::text(release.list_version()))?;
+    put("kind", Value::text("ResourceList"))?;
+    put("items", Value::list(items))?;
+    if let Some(config) = &list.config {
+        put(
+            "functionConfig",
+            convert::to_value(&seen_config(release, config))?,
+        )?;
+    }
+    let resource_list = Value::Dict(resource_list.into());
+    let environment = Table::default();
+    for (name, value) in std::env::vars() {
+        environment.insert(Value::text(name), Value::text(value))?;
+    }
+    let context = Value::structure(vec![
+        ("resource_list".into(), resource_list.clone()),
+        ("environment".into(), Value::Dict(environment.into())),
+        ("open_api".into(), modules::open_api()),
+    ]);
+    let host = lang::Host {
+        given: &[("ctx", context)],
+        load: &|name| modules::load(release, name),
+    };
+    lang::run(&program.name, &program.source, release.dialect(), &host)?;
+    let Value::Dict(table) = &resource_list else {
+        return Err("the list is gone".into());
+    };
+    // All of it is converted, and may fail, though only the items are kept.
+    for (key, value) in table.items() {
+        convert::to_node(&value, noise).map_err(|words| convert::inside("value", words))?;
+        convert::to_node(&key, noise).map_err(|words| convert::inside("key", words))?;
+    }
+    let items = match table.get_text("items") {
+        Some(Value::List(items)) => items.items(),
+        Some(Value::Tuple(items)) => items.to_vec(),
+        Some(Value::None) | None => Vec::new(),
+        Some(_) => return Err("wrong node kind: expected SequenceNode but got ScalarNode".into()),
+    };
+    let item = |item: &Value| {
+        let node = convert::to_node(item, noise)?;
+        match release.uses_sdk() {
+            true => object(&node),
+            false => Ok(node),
+        }
+    };
+    items.iter().map(item).collect()
+}
+
+/// The configuration as scripts see it: the first releases knew some fields only.
+fn seen_config(release: Release, config: &Node) -> Node {
+    let mut seen = config.clone();
+    if let (true, Some(fields)) = (release.is_first(), seen.fields_mut()) {
+        let known = ["apiVersion", "kind", "metadata", "source"];
+        fields.retain(|(key, _)| key.value().is_some_and(|key| known.contains(&key)));
+    }
+    seen
+}
+
+/// An item as the SDK reads it back.
 fn object(node: &Node) -> Result<Node, String> {
     let text = write_node(node, SequenceIndent::Compact);
     let documents = parse_all(&text).map_err(|error| error.to_string())?;
@@ -144,11 +158,4 @@ fn object(node: &Node) -> Result<Node, String> {
     Err(format!(
         "failed to extract objects: unhandled node kind {kind}"
     ))
-}
-
-fn told(error: &starlark::Error) -> String {
-    match error.kind() {
-        ErrorKind::Fail(words) => format!("fail:{words}"),
-        _ => error.without_diagnostic().to_string(),
-    }
 }

@@ -2,7 +2,7 @@
 
 pub use crate::meter::Clock;
 use crate::{
-    list::{Dialect, ResourceList, W4},
+    list::{Dialect, ResourceList},
     meter,
     results::Report,
 };
@@ -40,11 +40,6 @@ pub struct Ended {
 /// A function's run was cut short by its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late;
-
-/// Runs a function that is not in the catalog, in the manner of the functions SDK.
-pub fn run_sdk(function: &dyn Function, input: &[u8], clock: &Clock) -> Result<Ended, Late> {
-    run(function, "", W4, input, clock)
-}
 
 /// Runs a function on a list.
 pub(crate) fn run(

@@ -34,12 +34,12 @@ mod set_labels;
 mod set_namespace;
 mod set_project_id;
 mod setters;
-mod starlark;
+pub mod starlark;
 #[allow(dead_code, reason = "its users come with their functions")]
 mod typed;
 mod upsert_resource;
 pub mod yaml;
 
-pub use function::{Clock, Ended, Function, Late, Stop, run_sdk};
+pub use function::{Clock, Ended, Function, Late, Stop};
 pub use list::ResourceList;
 pub use release::Release;
