@@ -41,3 +41,11 @@ pub(super) fn refusal(code: u16, reason: &str, message: &str) -> (u16, Value) {
                          "reason": reason, "message": message });
     (code, status)
 }
+
+/// What a deletion is about, and what it asks to hold.
+pub(super) async fn deletion(request: Request<Body>) -> (String, Value) {
+    let path = request.uri().path().to_owned();
+    let body = request.into_body().collect_bytes().await.expect("a body");
+    let body: Value = serde_json::from_slice(&body).expect("an object");
+    (path, body["preconditions"].clone())
+}

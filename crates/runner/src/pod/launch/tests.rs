@@ -31,10 +31,7 @@ async fn remove(version: &'static str, owner: &'static str) -> Vec<(String, Valu
                 if request.method() == Method::GET {
                     return (200, object(version, owner).to_string());
                 }
-                let path = request.uri().path().to_owned();
-                let body = request.into_body().collect_bytes().await.unwrap();
-                let body: Value = serde_json::from_slice(&body).unwrap();
-                let conditions = body["preconditions"].clone();
+                let (path, conditions) = fake::deletion(request).await;
                 let wanted = conditions["resourceVersion"].as_str();
                 let is_met = wanted.is_none_or(|wanted| wanted == version);
                 deletions.lock().unwrap().push((path, conditions));

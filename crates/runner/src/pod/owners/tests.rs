@@ -104,15 +104,11 @@ async fn a_lease_is_deleted_only_as_it_was_seen() {
         move |request| {
             let deletions = Arc::clone(&deletions);
             async move {
-                if request.method() == Method::DELETE {
-                    let body = request.into_body().collect_bytes().await.unwrap();
-                    let body: Value = serde_json::from_slice(&body).unwrap();
-                    deletions
-                        .lock()
-                        .unwrap()
-                        .push(body["preconditions"].clone());
-                } else if request.method() == Method::GET {
+                if request.method() == Method::GET {
                     return (200, list(&["me", "dead"]).1.to_string());
+                } else if request.method() == Method::DELETE {
+                    let (_, conditions) = fake::deletion(request).await;
+                    deletions.lock().unwrap().push(conditions);
                 }
                 (200, lease("me").to_string())
             }
