@@ -13,10 +13,10 @@ use registry::Reference;
 
 /// Well below the number of images that the cache of metadata keeps, because others
 /// need room in it as well.
-const FEW: usize = 800;
+const FEW: usize = 8_000;
 
 /// Of more than that, how many are looked at in one sweep.
-const TURNS: usize = 50;
+const TURNS: usize = 200;
 
 /// Remembers who had a turn.
 #[derive(Debug, Default)]
