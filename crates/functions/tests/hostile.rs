@@ -18,7 +18,7 @@ fn all(input: &[u8]) {
     let given = kind(&String::from_utf8_lossy(input)).ok().flatten();
     for function in catalog::native() {
         let started = Instant::now();
-        let ended = function.run(input, &Clock::default()).unwrap();
+        let ended = function.run(input, &Clock::default()).expect("no deadline");
         let took = started.elapsed();
         assert!(took < Duration::from_secs(20), "{function} took {took:?}");
         let (length, most) = (
