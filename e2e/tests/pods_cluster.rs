@@ -19,7 +19,7 @@ fn under_the_peers_roles_everything_works_and_the_rest_is_one_warning_each() {
         let echo = publish(scope, "echo", &script("exec cat"))?;
         let other = publish(scope, "other", &script("exec cat"))?;
         let args = ["--pod-ttl=8s", "--scan-interval=1s"];
-        let runner = Runner::start_with(scope, "", &file, &args)?;
+        let runner = Runner::setup(scope, &args).with_access(&file).start()?;
         runner.call(&echo).await?;
         runner.call(&other).await?;
         scope.functions_become(0, 0).await?;
