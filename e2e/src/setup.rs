@@ -131,7 +131,7 @@ impl<'a> Setup<'a> {
 fn faketime() -> Result<PathBuf> {
     let candidates = fs::read_dir("/usr/lib")?.flatten();
     let mut found = candidates
-        .map(|entry| entry.path().join("faketime/libfaketime.so.1"))
+        .map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"))
         .filter(|path| path.exists());
     found
         .next()

@@ -17,7 +17,7 @@ pub const STATE: &str = "/var/lib/function-runner-cluster";
 /// The control group that holds every process of the node, below each hierarchy's root.
 pub(crate) const CGROUP: &str = "function-runner-cluster";
 
-pub(crate) const NODE_NAME: &str = "test-node";
+pub const NODE_NAME: &str = "test-node";
 
 /// Addresses come from the ranges for benchmarks (RFC 2544), which no real network near a
 /// developer uses; private ranges would collide with theirs.
