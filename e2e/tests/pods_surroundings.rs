@@ -183,6 +183,20 @@ fn while_the_node_is_not_ready_warm_calls_go_on_and_afterwards_new_pods_start() 
     });
 }
 
+#[test]
+fn while_containerd_restarts_warm_calls_go_on_and_afterwards_new_pods_start() {
+    outage_scenario(async |scope, node| {
+        let (warm, new) = (echo(scope, "warm")?, echo(scope, "new")?);
+        let runner = Runner::start(scope, &["--scan-interval=1s"])?;
+        runner.call(&warm).await?;
+        let load = runner.calls(&warm).start();
+        node.stop(Component::Containerd)?.end()?;
+        runner.call(&new).await.context("afterwards")?;
+        load.end().await?;
+        Ok(())
+    });
+}
+
 fn has_ready(status: &PodStatus, value: &str) -> bool {
     let mut conditions = status.conditions.iter().flatten();
     conditions.any(|condition| condition.type_ == "Ready" && condition.status == value)
