@@ -167,8 +167,7 @@ fn while_the_node_is_not_ready_warm_calls_go_on_and_afterwards_new_pods_start() 
         scope.pod_becomes(&pods[0], "ready", is_ready).await?;
         let load = runner.calls(&warm).start();
         let outage = node.stop(Component::Kubelet)?;
-        // As the node controller would after 50 seconds of silence.
-        report_not_ready(scope).await?;
+        report_not_ready(scope, &pods[0]).await?;
         let is_unready = |status: &PodStatus| has_ready(status, "False");
         scope.pod_becomes(&pods[0], "not ready", is_unready).await?;
         let told = impatient(&runner, &new).await?;
@@ -202,17 +201,19 @@ fn has_ready(status: &PodStatus, value: &str) -> bool {
     conditions.any(|condition| condition.type_ == "Ready" && condition.status == value)
 }
 
-async fn report_not_ready(scope: &Scope) -> Result<()> {
-    let condition = json!({ "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown" });
-    let patch = json!({ "status": { "conditions": [condition] } });
+/// As the node controller does after 50 seconds of silence; taints follow from it.
+async fn report_not_ready(scope: &Scope, pod: &str) -> Result<()> {
+    let ordinary = PatchParams::default();
+    let status = |status: &str| {
+        let condition = json!({ "type": "Ready", "status": status, "reason": "Test" });
+        json!({ "status": { "conditions": [condition] } })
+    };
     let nodes: Api<Node> = Api::all(scope.client());
-    nodes
-        .patch_status(
-            NODE_NAME,
-            &PatchParams::default(),
-            &Patch::Strategic(&patch),
-        )
-        .await?;
+    let unknown = Patch::Strategic(status("Unknown"));
+    nodes.patch_status(NODE_NAME, &ordinary, &unknown).await?;
+    let unready = Patch::Strategic(status("False"));
+    let pods = scope.api::<Pod>();
+    pods.patch_status(pod, &ordinary, &unready).await?;
     Ok(())
 }
 
