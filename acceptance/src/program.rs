@@ -74,9 +74,14 @@ impl Program {
         Ok(())
     }
 
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     /// A new connection.
     pub async fn connect(&self) -> Result<Channel> {
-        let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{}", self.port))?;
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.address()))?;
         endpoint.connect().await.context("it does not answer")
     }
 

@@ -188,11 +188,16 @@ async fn is_rolled_out(scope: &Scope) -> Result<()> {
     Ok(())
 }
 
-/// Connects to the runner's service by its name, as Porch does. Available pods are the API server's
-/// word; the node learns of them a moment later.
+/// The runner's service by its name, as Porch knows it.
+#[must_use]
+pub fn address(scope: &Scope) -> String {
+    format!("{NAME}.{}.svc.cluster.local:9445", scope.namespace())
+}
+
+/// Connects to the runner's service. Available pods are the API server's word; the node learns of them
+/// a moment later.
 pub async fn connect(scope: &Scope) -> Result<Channel> {
-    let address = format!("http://{NAME}.{}.svc.cluster.local:9445", scope.namespace());
-    let endpoint = Endpoint::from_shared(address)?;
+    let endpoint = Endpoint::from_shared(format!("http://{}", address(scope)))?;
     let begin = Instant::now();
     loop {
         match endpoint.connect().await {

@@ -7,6 +7,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::runner::runner_binary;
+
 /// A command line to be, with a home of its own.
 #[derive(Debug)]
 pub struct Inspect {
@@ -26,7 +28,7 @@ pub struct Inspected {
 impl Inspect {
     pub fn new(image: &str) -> Result<Self> {
         let home = TempDir::new()?;
-        let mut command = Command::new(acceptance::server::binary("function-runner"));
+        let mut command = Command::new(runner_binary()?);
         command.args(["inspect", image, "-o", "json"]);
         command.env("HOME", home.path()).env_remove("DOCKER_CONFIG");
         Ok(Self { command, home })

@@ -15,10 +15,13 @@
 //! }
 //! ```
 
+mod account;
+pub mod api_proxy;
 mod audit;
 pub mod deployment;
 pub mod inspection;
 mod load;
+pub mod name_server;
 mod outage;
 pub mod peer;
 pub mod pod;
@@ -27,11 +30,13 @@ mod report;
 pub mod runner;
 mod scenario;
 mod scope;
+mod setup;
 pub mod template;
 pub mod token_server;
 
+pub use account::{Account, Failure};
 pub use audit::{audited_pods, audited_requests};
-pub use load::Load;
+pub use load::{Calls, Load};
 pub use outage::{Breakable, Outage};
 pub use report::report;
 pub use scenario::{outage_scenario, scenario};

@@ -1,93 +1,263 @@
 //! Callers that call without end, beside a test that changes something under them.
+//!
+//! They live in a thread of their own, with connections of their own, so nothing that blocks the
+//! test holds them up: calls go on while a runner starts or the API server is away. No call is
+//! sent again, and each is accounted for: answered as it should be, or failed with its words.
 
-use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use acceptance::LIST;
+use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::account::Account;
+use crate::runner::call;
 
 /// How long so many calls may take; a call that waits for a new pod fits in several times.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The deadline of a call, unless another one is set.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// After a failed call: a refused one takes no time, and nobody calls so often.
+const AFTER_FAILURE: Duration = Duration::from_millis(20);
+
+/// Calls of one function at one address, to be.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Calls {
+    address: String,
+    image: String,
+    callers: usize,
+    pause: Duration,
+    anew: bool,
+}
+
+impl Calls {
+    /// One caller that keeps its connection. Its function has to return its list.
+    pub fn to(address: &str, image: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            image: image.to_owned(),
+            callers: 1,
+            pause: Duration::ZERO,
+            anew: false,
+        }
+    }
+
+    /// So many callers, over the same connection.
+    pub fn callers(self, callers: usize) -> Self {
+        Self { callers, ..self }
+    }
+
+    /// A pause after each call.
+    pub fn pausing(self, pause: Duration) -> Self {
+        Self { pause, ..self }
+    }
+
+    /// A new connection for each call.
+    pub fn connecting_anew(self) -> Self {
+        Self { anew: true, ..self }
+    }
+
+    pub fn start(self) -> Load {
+        Load::start(self.callers, async move || {
+            let endpoint = Endpoint::from_shared(format!("http://{}", self.address))?;
+            let kept = endpoint.connect_lazy();
+            Ok(async move || {
+                let channel = if self.anew {
+                    endpoint.connect_lazy()
+                } else {
+                    kept.clone()
+                };
+                answered(channel, &self.image).await?;
+                sleep(self.pause).await;
+                Ok(())
+            })
+        })
+    }
+}
+
+async fn answered(channel: Channel, image: &str) -> Result<()> {
+    let answer = call(channel, image, DEADLINE).await?;
+    ensure!(answer.resource_list == LIST, "another list came back");
+    Ok(())
+}
+
 /// Calls under way. Ends when dropped.
 #[derive(Debug)]
 pub struct Load {
-    progress: Arc<Progress>,
-    callers: Vec<JoinHandle<Result<()>>>,
+    account: Arc<Mutex<Account>>,
+    stage: watch::Sender<Stage>,
+    thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
-struct Progress {
-    answered: AtomicU64,
-    is_over: AtomicBool,
-    /// Of the first call that failed.
-    failure: OnceLock<String>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Calling,
+    /// Calls under way come to their end, and no other is sent.
+    Ending,
+    /// Nobody wants to know what becomes of calls under way.
+    Abandoned,
 }
 
 impl Load {
-    /// So many callers, each with one call after the other, until one fails or it is over.
-    pub fn start<F>(callers: usize, call: impl Fn() -> F + Clone + Send + 'static) -> Self
+    /// So many callers, each with one call after the other until it is over. What they share is
+    /// prepared in their thread: a connection lives where it was made.
+    pub fn start<C>(
+        callers: usize,
+        prepare: impl AsyncFnOnce() -> Result<C> + Send + 'static,
+    ) -> Self
     where
-        F: Future<Output = Result<()>> + Send,
+        C: AsyncFn() -> Result<()>,
     {
-        let progress = Arc::<Progress>::default();
-        let caller = || {
-            let (progress, call) = (Arc::clone(&progress), call.clone());
-            tokio::spawn(async move {
-                while !progress.is_over.load(Ordering::Relaxed) {
-                    call().await.inspect_err(|error| {
-                        let _ = progress.failure.set(format!("{error:#}"));
-                    })?;
-                    progress.answered.fetch_add(1, Ordering::Relaxed);
+        let account = Arc::new(Mutex::new(Account::begin()));
+        let (stage, mut stages) = watch::channel(Stage::Calling);
+        let shared = Arc::clone(&account);
+        let work = async move || {
+            let call = match prepare().await {
+                Ok(call) => call,
+                Err(error) => return lock(&shared).failed(&error, Instant::now()),
+            };
+            let is_over = stages.clone();
+            let caller = async || {
+                while *is_over.borrow() == Stage::Calling {
+                    let began = Instant::now();
+                    let outcome = call().await;
+                    if let Err(error) = outcome {
+                        lock(&shared).failed(&error, began);
+                        sleep(AFTER_FAILURE).await;
+                    } else {
+                        lock(&shared).answered(began);
+                    }
                 }
-                Ok(())
-            })
+            };
+            // Cancel-safe: what is abandoned is of no use any more.
+            tokio::select! {
+                _ = join_all((0..callers).map(|_| caller())) => {}
+                _ = stages.wait_for(|stage| *stage == Stage::Abandoned) => {}
+            }
         };
-        let callers = (0..callers).map(|_| caller()).collect();
-        Self { progress, callers }
-    }
-
-    /// How many calls were answered.
-    #[must_use]
-    pub fn answered(&self) -> u64 {
-        self.progress.answered.load(Ordering::Relaxed)
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            runtime.block_on(work());
+        });
+        Self {
+            account,
+            stage,
+            thread: Some(thread),
+        }
     }
 
     /// Waits until so many more calls were answered.
     pub async fn goes_on(&self, calls: u64) -> Result<()> {
-        let (begin, goal) = (Instant::now(), self.answered() + calls);
-        while self.answered() < goal {
-            if let Some(failure) = self.progress.failure.get() {
-                bail!(
-                    "a call failed after {} were answered: {failure}",
-                    self.answered()
-                );
-            }
+        let (begin, goal) = (Instant::now(), lock(&self.account).answered + calls);
+        while lock(&self.account).answered < goal {
             let is_late = begin.elapsed() > PATIENCE;
-            ensure!(!is_late, "only {} of {goal} calls", self.answered());
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            ensure!(!is_late, "{goal} are not reached: {}", lock(&self.account));
+            sleep(Duration::from_millis(20)).await;
         }
         Ok(())
     }
 
-    /// Ends it; fails with what a caller has heard if one call failed.
-    pub async fn end(mut self) -> Result<u64> {
-        self.progress.is_over.store(true, Ordering::Relaxed);
-        for ended in join_all(std::mem::take(&mut self.callers)).await {
-            let answered = self.answered();
-            ended?.with_context(|| format!("a call failed after {answered} were answered"))?;
+    /// Goes on for so long; fails as soon as a call has failed.
+    pub async fn goes_on_for(&self, time: Duration) -> Result<()> {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            lock(&self.account).none_failed()?;
+            sleep(Duration::from_millis(20)).await;
         }
-        Ok(self.answered())
+        Ok(())
+    }
+
+    /// Ends it when the calls under way have ended; fails if any call has failed.
+    pub async fn end(self) -> Result<Account> {
+        let account = self.ended().await?;
+        account.none_failed()?;
+        Ok(account)
+    }
+
+    /// The same for a test that says which calls may fail.
+    pub async fn ended(mut self) -> Result<Account> {
+        self.stage.send_replace(Stage::Ending);
+        while self.thread.as_ref().is_some_and(|it| !it.is_finished()) {
+            sleep(Duration::from_millis(5)).await;
+        }
+        let thread = self.thread.take().context("a thread")?;
+        thread.join().ok().context("a caller panicked")?;
+        let account = lock(&self.account).clone();
+        println!("{account}");
+        Ok(account)
     }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
-        for caller in &self.callers {
-            caller.abort();
+        self.stage.send_replace(Stage::Abandoned);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
         }
+    }
+}
+
+fn lock(account: &Mutex<Account>) -> MutexGuard<'_, Account> {
+    account.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(test: impl Future<Output = Result<()>>) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().expect("a runtime");
+        runtime.block_on(test).expect("a success");
+    }
+
+    #[test]
+    fn calls_go_on_while_the_test_itself_is_blocked() {
+        run(async {
+            let (count, counted) = std::sync::mpsc::channel();
+            let load = Load::start(1, async move || {
+                Ok(async move || {
+                    sleep(Duration::from_millis(1)).await;
+                    Ok(count.send(())?)
+                })
+            });
+            // Blocks the only thread of this runtime.
+            for _ in 0..3 {
+                counted.recv_timeout(PATIENCE)?;
+            }
+            ensure!(load.end().await?.answered >= 3);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn every_call_is_accounted_for_and_one_that_failed_fails_the_load() {
+        run(async {
+            let load = Load::start(1, async || {
+                let calls = std::cell::Cell::new(0);
+                Ok(async move || {
+                    sleep(Duration::from_millis(1)).await;
+                    calls.set(calls.get() + 1);
+                    ensure!(calls.get() != 2, "the second call");
+                    Ok(())
+                })
+            });
+            load.goes_on(3).await?;
+            let told = load.end().await.err().context("no error")?.to_string();
+            ensure!(told.contains(" 1 failed"), "{told}");
+            ensure!(told.contains("the second call"), "{told}");
+            Ok(())
+        });
     }
 }

@@ -78,6 +78,23 @@ pub fn processes(pod: &Pod, container: &str) -> Result<Vec<Process>> {
         .and_then(|status| status.container_id.as_deref())
         .and_then(|id| id.rsplit('/').next())
         .with_context(|| format!("container {container} never ran"))?;
+    processes_in(id)
+}
+
+/// The wrapper servers of a pod, as the node sees them: also those of containers that the API server
+/// has not heard of yet.
+pub fn wrappers(pod: &Pod) -> Result<Vec<Process>> {
+    let uid = pod.metadata.uid.as_deref().context("a pod has a uid")?;
+    let mut all = processes_in(uid)?;
+    all.retain(|process| {
+        let name = fs::read_to_string(format!("/proc/{}/comm", process.pid()));
+        name.is_ok_and(|name| name.trim_end() == "wrapper-server")
+    });
+    Ok(all)
+}
+
+/// The processes whose control group has this in its name; the oldest first.
+fn processes_in(group: &str) -> Result<Vec<Process>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let entry = entry?;
@@ -90,7 +107,7 @@ pub fn processes(pod: &Pod, container: &str) -> Result<Vec<Process>> {
         };
         // A process may end between the listing and the look.
         let groups = fs::read_to_string(entry.path().join("cgroup")).unwrap_or_default();
-        if groups.contains(id) {
+        if groups.contains(group) {
             found.extend(Process::with_pid(pid));
         }
     }

@@ -1,24 +1,23 @@
 //! The real runner on the node, with its pods in the test's namespace, and functions for it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use acceptance::{LIST, Server, evaluate};
 use anyhow::{Context, Result, ensure};
 use cluster::image::ImageSpec;
-use cluster::layout::admin_kubeconfig;
 use cluster::registry::Registry;
 use cluster::seed::with_shell;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 use kube::api::ListParams;
 use proto::{EvaluateFunctionRequest, EvaluateFunctionResponse};
-use tempfile::TempDir;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
+use crate::load::Calls;
 use crate::scope::Scope;
+pub use crate::setup::{Setup, runner_binary};
 
 /// How long objects may take to come or go.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub const WRAPPER_PORT: u16 = 9446;
 
 /// The binaries that `make build` makes, which `make e2e` sees to.
-fn binaries() -> PathBuf {
+pub(crate) fn binaries() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release"))
 }
 
@@ -63,45 +62,17 @@ pub struct Runner {
 impl Runner {
     /// Starts it with its pods in the scope's namespace, and waits until it is ready.
     pub fn start(scope: &Scope, args: &[&str]) -> Result<Self> {
-        Self::start_as(scope, "", args)
+        Self::setup(scope, args).start()
     }
 
-    /// The same under a name that it keeps over restarts.
-    pub fn start_as(scope: &Scope, name: &str, args: &[&str]) -> Result<Self> {
-        Self::start_with(scope, name, &admin_kubeconfig(), args)
+    /// The same, with more to be chosen.
+    pub fn setup<'a>(scope: &'a Scope, args: &[&str]) -> Setup<'a> {
+        Setup::new(scope, args)
     }
 
-    /// The same with the rights of a kubeconfig's user.
-    pub fn start_with(scope: &Scope, name: &str, access: &Path, args: &[&str]) -> Result<Self> {
-        let wrapper = publish_wrapper("wrapper", "e2e")?;
-        Self::launch(scope, name, access, &wrapper, args)
-    }
-
-    /// The same with another wrapper's image.
-    pub fn start_wrapped(scope: &Scope, wrapper: &str, args: &[&str]) -> Result<Self> {
-        Self::launch(scope, "", &admin_kubeconfig(), wrapper, args)
-    }
-
-    fn launch(
-        scope: &Scope,
-        name: &str,
-        access: &Path,
-        wrapper: &str,
-        args: &[&str],
-    ) -> Result<Self> {
-        let folder = TempDir::new()?;
-        let mut command = Command::new(acceptance::server::binary("function-runner"));
-        command
-            .args(["--port=0", "--disable-runtimes=exec"])
-            .arg(format!("--pod-namespace={}", scope.namespace()))
-            .args(args)
-            .env("WRAPPER_SERVER_IMAGE", wrapper)
-            .env("KUBECONFIG", access)
-            .env("POD_NAME", name)
-            .env("HOME", folder.path());
-        let server = Server::start(command, folder);
-        server.wait_for_log("the pod runtime is ready");
-        Ok(Self { server })
+    /// Callers of a function that returns its list.
+    pub fn calls(&self, image: &str) -> Calls {
+        Calls::to(&self.server.address(), image)
     }
 
     /// Waits until a line of the log has these words, and lets other calls go on meanwhile.

@@ -37,10 +37,7 @@ impl Debug for Scope {
 impl Scope {
     /// Makes a namespace named after the running test, ready for its first pod.
     pub(crate) async fn create() -> Result<Self> {
-        let kubeconfig = Kubeconfig::read_from(admin_kubeconfig())?;
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-        let client = Client::try_from(config)?;
+        let client = admin_client().await?;
         let namespace: Namespace = serde_json::from_value(json!({
             "metadata": { "generateName": format!("{}-", label(&test_name())) },
         }))?;
@@ -68,6 +65,14 @@ impl Scope {
         Ok(Self {
             client: self.client(),
             namespace: namespace.to_owned(),
+        })
+    }
+
+    /// The same namespace for another thread: connections live where they were made.
+    pub async fn elsewhere(&self) -> Result<Self> {
+        Ok(Self {
+            client: admin_client().await?,
+            namespace: self.namespace.clone(),
         })
     }
 
@@ -165,6 +170,14 @@ impl Scope {
             .await?;
         Ok(())
     }
+}
+
+/// The administrator's way to the API server, of the runtime that runs this.
+pub(crate) async fn admin_client() -> Result<Client> {
+    let kubeconfig = Kubeconfig::read_from(admin_kubeconfig())?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+    Ok(Client::try_from(config)?)
 }
 
 /// The test harness names each test's thread after it.

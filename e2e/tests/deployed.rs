@@ -7,7 +7,8 @@ use acceptance::evaluate;
 use anyhow::{Context, Result, ensure};
 use cluster::seed::function_reference;
 use e2e::deployment::{self, components, deploy, kubectl, namespaces, render};
-use e2e::{Scope, pod, scenario};
+use e2e::runner::{publish, script};
+use e2e::{Calls, Scope, pod, scenario};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::ListParams;
@@ -170,6 +171,41 @@ fn two_replicas_with_the_template_of_the_documentation_serve_too() {
         let init = init.and_then(|all| all[0].image.as_deref());
         let expected = "docker.io/nephio/porch-wrapper-server:latest";
         ensure!(init == Some(expected), "{init:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_rolling_update_of_two_replicas_fails_no_call() {
+    scenario(async |scope| {
+        let image = publish(scope, "echo", &script("exec cat"))?;
+        deploy(scope, &["replicas"], &[]).await?;
+        put_into_prod(
+            deployment::connect(scope).await?,
+            &catalog("set-namespace:v0.4.5"),
+            SET_NAMESPACE,
+        )
+        .await?;
+        let old = runners(scope).await?;
+        let calls = Calls::to(&deployment::address(scope), &image)
+            .callers(2)
+            .pausing(Duration::from_millis(10));
+        let kept = calls.clone().start();
+        let anew = calls.connecting_anew().start();
+        kept.goes_on(10).await?;
+        anew.goes_on(10).await?;
+        deployment::restart(scope).await?;
+        // Available are the new ones alone; the old ones still come to their end.
+        for pod in &old {
+            let is_gone = |pod: Option<&Pod>| pod.is_none();
+            scope
+                .becomes::<Pod>(&pod.name_any(), "gone", is_gone)
+                .await?;
+        }
+        kept.goes_on(10).await?;
+        anew.goes_on(10).await?;
+        kept.end().await.context("over a connection that is kept")?;
+        anew.end().await.context("with a connection per call")?;
         Ok(())
     });
 }

@@ -1,7 +1,7 @@
 //! Beside Porch's own function runner: each with the other's wrapper, and one taking over from the
 //! other while both are called.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use acceptance::LIST;
 use anyhow::{Context, Result, ensure};
@@ -9,12 +9,11 @@ use cluster::image::ImageSpec;
 use cluster::registry::Registry;
 use cluster::seed::function_reference;
 use e2e::runner::{Runner, call, script};
-use e2e::{Load, Scope, audited_pods, peer, runner, scenario};
+use e2e::{Calls, Load, Scope, audited_pods, peer, runner, scenario};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use proto::EvaluateFunctionRequest;
-use tokio::time::sleep;
 use tonic::Request;
 use tonic::transport::Channel;
 
@@ -73,7 +72,7 @@ async fn functions_behave(scope: &Scope, channel: Channel) -> Result<()> {
 fn our_runner_works_with_the_peers_wrapper() {
     scenario(async |scope| {
         let wrapper = peer::publish_wrapper()?;
-        let runner = Runner::start_wrapped(scope, &wrapper, &[])?;
+        let runner = Runner::setup(scope, &[]).with_wrapper(&wrapper).start()?;
         functions_behave(scope, runner.server.connect().await).await
     });
 }
@@ -89,16 +88,9 @@ fn the_peers_runner_works_with_our_wrapper() {
 }
 
 /// Callers of one function, with a pause after each call: the peer shares the machine with us.
-fn load(channel: &Channel, image: &str, callers: usize) -> Load {
-    let (channel, image) = (channel.clone(), image.to_owned());
-    Load::start(callers, move || {
-        let (channel, image) = (channel.clone(), image.clone());
-        async move {
-            call(channel, &image, LONG).await?;
-            sleep(Duration::from_millis(20)).await;
-            Ok(())
-        }
-    })
+fn load(address: &str, image: &str, callers: usize) -> Load {
+    let calls = Calls::to(address, image).callers(callers);
+    calls.pausing(Duration::from_millis(20)).start()
 }
 
 /// Services carry the label only if they are ours.
@@ -115,8 +107,6 @@ async fn services(scope: &Scope) -> Result<Vec<String>> {
 fn a_rolling_upgrade_from_the_peer_fails_no_call_and_leaves_nothing_behind() {
     scenario(async |scope| {
         let image = publish(scope, "echo", &script("exec cat"))?;
-        // Built before the peer's pod has an age.
-        acceptance::server::binary("function-runner");
         let peer = peer::start(scope, &peer::publish_wrapper()?, &["--scan-interval=1s"]).await?;
         let channel = peer.connect().await?;
         call(channel.clone(), &image, LONG)
@@ -124,21 +114,18 @@ fn a_rolling_upgrade_from_the_peer_fails_no_call_and_leaves_nothing_behind() {
             .context("the peer")?;
         let theirs = scope.pod_names().await?;
         ensure!(theirs.len() == 1, "{theirs:?}");
-        let at_the_peer = load(&channel, &image, 2);
+        let at_the_peer = load(&peer.address(), &image, 2);
 
         // The peer's pod has as long to live, from now on, as one of ours.
         let args = ["--pod-ttl=25s", "--scan-interval=1s"];
         let ours = Runner::start(scope, &args)?;
-        let channel = ours.server.connect().await;
-        let at_ours = load(&channel, &image, 4);
+        let at_ours = load(&ours.server.address(), &image, 4);
         at_ours.goes_on(100).await.context("at ours")?;
         at_the_peer.goes_on(20).await.context("at the peer")?;
         // Several scans of both.
-        let together = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < together {
-            at_ours.goes_on(1).await.context("at ours")?;
-            at_the_peer.goes_on(1).await.context("at the peer")?;
-        }
+        let together = Duration::from_secs(5);
+        at_ours.goes_on_for(together).await.context("at ours")?;
+        at_the_peer.goes_on(1).await.context("at the peer")?;
         let both = scope.pod_names().await?;
         ensure!(
             both.len() == 2 && both.contains(&theirs[0]),
@@ -172,7 +159,7 @@ fn a_peer_that_starts_beside_us_leaves_our_pods_alone() {
         let ours = Runner::start(scope, &[])?;
         ours.call(&image).await?;
         let before = scope.pod_names().await?;
-        let load = load(&ours.server.connect().await, &image, 2);
+        let load = load(&ours.server.address(), &image, 2);
         // As after a rollback: it looks for pods of an earlier life, and makes one of its own.
         let peer = peer::start(scope, &peer::publish_wrapper()?, &["--scan-interval=1s"]).await?;
         let outcome = call(peer.connect().await?, &image, LONG).await;

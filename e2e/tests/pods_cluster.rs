@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, Result, ensure};
 use e2e::runner::{Runner, publish, script};
-use e2e::scenario;
+use e2e::{Scope, scenario};
 use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::ResourceExt as _;
 use serde_json::json;
@@ -19,7 +19,7 @@ fn under_the_peers_roles_everything_works_and_the_rest_is_one_warning_each() {
         let echo = publish(scope, "echo", &script("exec cat"))?;
         let other = publish(scope, "other", &script("exec cat"))?;
         let args = ["--pod-ttl=8s", "--scan-interval=1s"];
-        let runner = Runner::start_with(scope, "", &file, &args)?;
+        let runner = Runner::setup(scope, &args).with_access(&file).start()?;
         runner.call(&echo).await?;
         runner.call(&other).await?;
         scope.functions_become(0, 0).await?;
@@ -32,25 +32,58 @@ fn under_the_peers_roles_everything_works_and_the_rest_is_one_warning_each() {
     });
 }
 
+/// Allows so many pods, from now on.
+async fn allow_pods(scope: &Scope, count: usize) -> Result<()> {
+    let hard = json!({ "pods": count.to_string() });
+    let quota = json!({ "metadata": { "name": "few" }, "spec": { "hard": hard } });
+    scope.create_object::<ResourceQuota>(quota).await?;
+    let is_counted = |quota: Option<&ResourceQuota>| {
+        let status = quota.and_then(|quota| quota.status.as_ref());
+        status.is_some_and(|status| status.hard.is_some())
+    };
+    scope.becomes("few", "in force", is_counted).await?;
+    Ok(())
+}
+
+/// What a caller hears whose pod is over the quota.
+async fn hears_of_the_quota(runner: &Runner, image: &str) -> Result<()> {
+    let told = runner.heard(image).await?;
+    ensure!(told.code() == Code::FailedPrecondition, "{told}");
+    ensure!(told.message().contains("exceeded quota"), "{told}");
+    Ok(())
+}
+
 #[test]
 fn an_exhausted_quota_is_told_in_the_api_servers_words() {
     scenario(async |scope| {
-        let quota = json!({ "metadata": { "name": "none" }, "spec": { "hard": { "pods": "0" } } });
-        scope.create_object::<ResourceQuota>(quota).await?;
-        let is_counted = |quota: Option<&ResourceQuota>| {
-            let status = quota.and_then(|quota| quota.status.as_ref());
-            status.is_some_and(|status| status.hard.is_some())
-        };
-        scope.becomes("none", "in force", is_counted).await?;
+        allow_pods(scope, 0).await?;
         let echo = publish(scope, "echo", &script("exec cat"))?;
         let runner = Runner::start(scope, &[])?;
-        let begin = Instant::now();
-        let told = runner.call(&echo).await.err().context("no error")?;
-        println!("{told}");
-        ensure!(begin.elapsed() < Duration::from_secs(15), "late");
-        ensure!(told.code() == Code::FailedPrecondition, "{told}");
-        ensure!(told.message().contains("exceeded quota"), "{told}");
+        hears_of_the_quota(&runner, &echo).await?;
         scope.functions_become(0, 0).await
+    });
+}
+
+#[test]
+fn a_quota_tightened_below_what_is_used_leaves_warm_pods_alone_and_is_told_to_who_needs_another() {
+    scenario(async |scope| {
+        let images =
+            ["first", "second", "third"].map(|name| publish(scope, name, &script("exec cat")));
+        let [first, second, third] = images;
+        let (first, second, third) = (first?, second?, third?);
+        let runner = Runner::start(scope, &["--scan-interval=1s"])?;
+        runner.call(&first).await?;
+        runner.call(&second).await?;
+        let pods = scope.pod_names().await?;
+        let load = runner.calls(&first).start();
+        allow_pods(scope, 1).await?;
+        hears_of_the_quota(&runner, &third).await?;
+        // Some scans.
+        load.goes_on_for(Duration::from_secs(3)).await?;
+        runner.call(&second).await.context("warm")?;
+        load.end().await?;
+        ensure!(scope.pod_names().await? == pods, "another pod");
+        Ok(())
     });
 }
 

@@ -1,14 +1,13 @@
-//! What goes wrong with pods: the next call succeeds, or the caller hears why, in seconds.
+//! What goes wrong with pods: no call fails, the truly next one neither; or the caller hears why, in
+//! seconds.
 
 use std::time::Duration;
 
-use acceptance::system::connections_to;
-use anyhow::{Context, ensure};
+use anyhow::{Context, Result, ensure};
 use cluster::image::ImageSpec;
-use cluster::process::wait_until;
 use cluster::registry::Registry;
-use e2e::runner::{Runner, WRAPPER_PORT, publish, script};
-use e2e::{pod, scenario};
+use e2e::runner::{Runner, publish, script};
+use e2e::{Scope, pod, scenario};
 use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, EvictParams, Patch, PatchParams};
@@ -18,81 +17,100 @@ use tonic::Code;
 /// How long the runner may take to hear what happened to a pod.
 const NOTICE: Duration = Duration::from_secs(10);
 
+/// A warm pod that is called all the time: what happens to it fails no call, the next one neither,
+/// and in the end another pod has its place.
+async fn fails_no_call(
+    fault: impl AsyncFnOnce(&Scope, &Pod) -> Result<()>,
+    scope: &Scope,
+) -> Result<()> {
+    let image = publish(scope, "echo", &script("exec cat"))?;
+    let runner = Runner::start(scope, &["--scan-interval=2s"])?;
+    runner.call(&image).await?;
+    let name = scope.only_pod().await?.name_any();
+    // It is used before the kubelet has told which container runs in it.
+    let pod = scope.pod_becomes(&name, "running", pod::is_running).await?;
+    let load = runner.calls(&image).callers(4).start();
+    load.goes_on(4).await?;
+    fault(scope, &pod).await?;
+    // Whether the runner knows of it or not.
+    runner.call(&image).await.context("the next call")?;
+    runner.loses(&name, NOTICE).await?;
+    load.goes_on(4).await?;
+    load.end().await?;
+    scope.functions_become(1, 1).await?;
+    ensure!(scope.only_pod().await?.name_any() != name, "the same pod");
+    Ok(())
+}
+
 #[test]
-fn after_a_pod_was_deleted_or_killed_or_lost_its_service_the_next_call_succeeds() {
+fn a_pod_that_is_deleted_fails_no_call() {
     scenario(async |scope| {
-        let image = publish(scope, "echo", &script("exec cat"))?;
-        let runner = Runner::start(scope, &["--scan-interval=2s"])?;
-        runner.call(&image).await?;
-
-        let first = scope.only_pod().await?.name_any();
-        let at_once = DeleteParams::default().grace_period(0);
-        scope.api::<Pod>().delete(&first, &at_once).await?;
-        // Until the runner has heard of it, the pod may answer, or break off.
-        runner.loses(&first, NOTICE).await?;
-        runner.call(&image).await.context("after a deletion")?;
-
-        scope.functions_become(1, 1).await?;
-        let second = scope.only_pod().await?.name_any();
-        ensure!(second != first, "a new pod");
-        let services = scope.api::<Service>();
-        services.delete(&second, &DeleteParams::default()).await?;
-        runner.loses(&second, NOTICE).await?;
-        runner.call(&image).await.context("without a service")?;
-
-        scope.functions_become(1, 1).await?;
-        let third = scope.only_pod().await?.name_any();
-        ensure!(third != second, "a new pod");
-        // It is used before the kubelet has told which container runs in it.
-        let third = scope
-            .pod_becomes(&third, "running", pod::is_running)
-            .await?;
-        // The first one is the wrapper; whatever it has started ends with it.
-        let wrapper = pod::processes(&third, "function")?.into_iter().next();
-        wrapper.context("nothing to kill")?.kill()?;
-        // What is sent to it before may have run, and is not sent again.
-        let pid = runner.server.pid();
-        let has_noticed = || Ok(connections_to(pid, WRAPPER_PORT) == 0);
-        wait_until(NOTICE, "the runner to notice a kill", has_noticed)?;
-        runner.call(&image).await.context("after a kill")?;
-        // A new pod has answered, or the same one, whose container the kubelet has started again; that
-        // one is given up all the same as soon as the runner hears of it.
-        scope.functions_become_at_most_one().await
+        let delete = async |scope: &Scope, pod: &Pod| {
+            let at_once = DeleteParams::default().grace_period(0);
+            let pods = scope.api::<Pod>();
+            pods.delete(&pod.name_any(), &at_once).await?;
+            Ok(())
+        };
+        fails_no_call(delete, scope).await
     });
 }
 
 #[test]
-fn after_a_pod_was_evicted_or_has_failed_the_next_call_succeeds() {
+fn a_pod_that_loses_its_service_fails_no_call() {
     scenario(async |scope| {
-        let image = publish(scope, "echo", &script("exec cat"))?;
-        let runner = Runner::start(scope, &["--scan-interval=2s"])?;
-        runner.call(&image).await?;
-        let pods = scope.api::<Pod>();
-
-        let first = scope.only_pod().await?.name_any();
-        pods.evict(&first, &EvictParams::default()).await?;
-        // Until the runner has heard of it, the pod finishes what it gets.
-        runner.loses(&first, NOTICE).await?;
-        runner.call(&image).await.context("after an eviction")?;
-
-        // The kubelet ends a pod whose time is over, and leaves it there as failed.
-        let second = scope.only_pod().await?.name_any();
-        ensure!(second != first, "a new pod");
-        let patch = json!({ "spec": { "activeDeadlineSeconds": 1 } });
-        let patch = Patch::Merge(&patch);
-        pods.patch(&second, &PatchParams::default(), &patch).await?;
-        let has_failed = |pod: Option<&Pod>| {
-            let status = pod.and_then(|pod| pod.status.as_ref());
-            let phase = |status: &PodStatus| status.phase.as_deref() == Some("Failed");
-            // Gone if the runner was faster than this watch.
-            pod.is_none() || status.is_some_and(phase)
+        let delete = async |scope: &Scope, pod: &Pod| {
+            let services = scope.api::<Service>();
+            let ordinary = DeleteParams::default();
+            services.delete(&pod.name_any(), &ordinary).await?;
+            Ok(())
         };
-        scope.becomes(&second, "failed", has_failed).await?;
-        runner.loses(&second, NOTICE).await?;
-        runner.call(&image).await.context("after a failure")?;
-        scope.functions_become(1, 1).await?;
-        ensure!(scope.only_pod().await?.name_any() != second, "a new pod");
-        Ok(())
+        fails_no_call(delete, scope).await
+    });
+}
+
+#[test]
+fn a_pod_whose_wrapper_is_killed_fails_no_call() {
+    scenario(async |scope| {
+        let kill = async |_: &Scope, pod: &Pod| {
+            // The first one is the wrapper; whatever it has started ends with it.
+            let wrapper = pod::processes(pod, "function")?.into_iter().next();
+            wrapper.context("nothing to kill")?.kill()
+        };
+        fails_no_call(kill, scope).await
+    });
+}
+
+#[test]
+fn a_pod_that_is_evicted_fails_no_call() {
+    scenario(async |scope| {
+        let evict = async |scope: &Scope, pod: &Pod| {
+            let pods = scope.api::<Pod>();
+            pods.evict(&pod.name_any(), &EvictParams::default()).await?;
+            Ok(())
+        };
+        fails_no_call(evict, scope).await
+    });
+}
+
+#[test]
+fn a_pod_that_ends_as_failed_fails_no_call() {
+    scenario(async |scope| {
+        let fail = async |scope: &Scope, pod: &Pod| {
+            // The kubelet ends a pod whose time is over, and leaves it there as failed.
+            let patch = json!({ "spec": { "activeDeadlineSeconds": 1 } });
+            let (patch, name) = (Patch::Merge(&patch), pod.name_any());
+            let pods = scope.api::<Pod>();
+            pods.patch(&name, &PatchParams::default(), &patch).await?;
+            let has_failed = |pod: Option<&Pod>| {
+                let status = pod.and_then(|pod| pod.status.as_ref());
+                let phase = |status: &PodStatus| status.phase.as_deref() == Some("Failed");
+                // Gone if the runner was faster than this watch.
+                pod.is_none() || status.is_some_and(phase)
+            };
+            scope.becomes(&name, "failed", has_failed).await?;
+            Ok(())
+        };
+        fails_no_call(fail, scope).await
     });
 }
 

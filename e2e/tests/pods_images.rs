@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use cluster::registry::{PASSWORD, Registry, USER};
 use e2e::runner::{Runner, call, publish, script};
+use e2e::scenario;
 use e2e::template::docker_config;
-use e2e::{Load, scenario};
 use tonic::Code;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -103,13 +103,7 @@ fn a_moved_tag_rolls_the_pod_over_under_load() {
         let channel = runner.server.connect().await;
         let answer = call(channel.clone(), &image, LONG).await?;
         ensure!(answer.log == "one\n", "another one");
-        let load = Load::start(3, {
-            let (channel, image) = (channel.clone(), image.clone());
-            move || {
-                let (channel, image) = (channel.clone(), image.clone());
-                async move { Ok(call(channel, &image, LONG).await.map(drop)?) }
-            }
-        });
+        let load = runner.calls(&image).callers(3).start();
         load.goes_on(3).await?;
         publish(scope, "moving", &script("echo two >&2; exec cat"))?;
         let begin = Instant::now();

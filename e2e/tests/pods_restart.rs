@@ -3,26 +3,16 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, ensure};
 use cluster::component::Component;
+use e2e::api_proxy::{ApiProxy, Manner};
 use e2e::runner::{Runner, call, publish, script};
 use e2e::{Load, audited_pods, outage_scenario, scenario};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tonic::Code;
-use tonic::transport::{Channel, Endpoint};
 
 const LONG: Duration = Duration::from_secs(60);
-
-/// Callers of one function over one connection, none of whose calls may fail.
-fn load(channel: &Channel, image: &str, callers: usize) -> Load {
-    let (channel, image) = (channel.clone(), image.to_owned());
-    Load::start(callers, move || {
-        let (channel, image) = (channel.clone(), image.clone());
-        async move { Ok(call(channel, &image, LONG).await.map(drop)?) }
-    })
-}
 
 #[test]
 fn a_runner_that_restarts_adopts_its_pods_whether_it_ended_well_or_not() {
@@ -35,13 +25,13 @@ fn a_runner_that_restarts_adopts_its_pods_whether_it_ended_well_or_not() {
         ensure!(runner.server.wait().success(), "it did not end well");
 
         // Another runner, after one that has said goodbye.
-        let runner = Runner::start_as(scope, "runner-0", &[])?;
+        let runner = Runner::setup(scope, &[]).named("runner-0").start()?;
         runner.call(&image).await?;
         ensure!(scope.pod_names().await? == pods, "not adopted");
 
         // The same one, after a crash.
         drop(runner);
-        let runner = Runner::start_as(scope, "runner-0", &[])?;
+        let runner = Runner::setup(scope, &[]).named("runner-0").start()?;
         runner.call(&image).await?;
         ensure!(scope.pod_names().await? == pods, "not adopted");
         let created = audited_pods(scope.namespace(), "create")?;
@@ -57,25 +47,22 @@ fn a_pod_that_changes_all_the_time_is_adopted_too() {
         let mut runner = Runner::start(scope, &[])?;
         runner.call(&image).await?;
         let pods = scope.pod_names().await?;
-        let (api, name) = (scope.api::<Pod>(), pods[0].clone());
         // As the kubelet does with the status of a young pod.
-        let changes = Load::start(2, move || {
-            let (api, name) = (api.clone(), name.clone());
-            async move {
+        let (elsewhere, name) = (scope.clone(), pods[0].clone());
+        let changes = Load::start(2, async move || {
+            let api = elsewhere.elsewhere().await?.api::<Pod>();
+            Ok(async move || {
                 let now = format!("{:?}", Instant::now());
                 let patch = json!({ "metadata": { "annotations": { "test/changed": now } } });
                 let patch = Patch::Merge(&patch);
                 api.patch(&name, &PatchParams::default(), &patch).await?;
                 Ok(())
-            }
+            })
         });
-        let scope_again = scope.clone();
-        let restarted = tokio::task::spawn_blocking(move || {
-            runner.server.terminate();
-            ensure!(runner.server.wait().success(), "it did not end well");
-            Runner::start(&scope_again, &[])
-        });
-        let runner = restarted.await??;
+        changes.goes_on(1).await?;
+        runner.server.terminate();
+        ensure!(runner.server.wait().success(), "it did not end well");
+        let runner = Runner::start(scope, &[])?;
         changes.goes_on(1).await?;
         runner.call(&image).await?;
         changes.end().await?;
@@ -84,48 +71,74 @@ fn a_pod_that_changes_all_the_time_is_adopted_too() {
     });
 }
 
-/// Calls until one is answered, as a client does that retries what is unavailable.
-async fn call_until_answered(endpoint: Endpoint, image: String) -> Result<()> {
-    let begin = Instant::now();
-    loop {
-        let trouble = match endpoint.connect().await {
-            Ok(channel) => match call(channel, &image, LONG).await {
-                Ok(_) => return Ok(()),
-                Err(status) if status.code() == Code::Unavailable => status.to_string(),
-                // The connection was cut before the answer came.
-                Err(status) if status.code() == Code::Unknown => status.to_string(),
-                Err(status) => return Err(status).context("not to be retried"),
-            },
-            Err(error) => error.to_string(),
-        };
-        ensure!(begin.elapsed() < LONG, "{trouble}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 #[test]
-fn a_restart_under_load_is_not_noticed_by_clients_that_retry() {
+fn a_restart_under_load_cuts_no_call_and_keeps_the_pod() {
     scenario(async |scope| {
         let image = publish(scope, "echo", &script("exec cat"))?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let flag = format!("--port={port}");
         let mut runner = Runner::start(scope, &[&flag])?;
         runner.call(&image).await?;
-        let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}"))?;
-        let load = Load::start(4, move || {
-            call_until_answered(endpoint.clone(), image.clone())
-        });
+        let load = runner.calls(&image).callers(4).start();
         load.goes_on(50).await?;
-        let scope_again = scope.clone();
-        // Ends and starts while calls come in, which needs this thread.
-        let restarted = tokio::task::spawn_blocking(move || {
-            runner.server.terminate();
-            ensure!(runner.server.wait().success(), "it did not end well");
-            Runner::start(&scope_again, &[&flag])
-        });
-        let _runner = restarted.await??;
+        runner.server.terminate();
+        ensure!(runner.server.wait().success(), "it did not end well");
+        let _runner = Runner::start(scope, &[&flag])?;
         load.goes_on(50).await?;
+        // Between the two runners nobody listens: such a call is never sent.
+        let account = load.ended().await?;
+        let cut = account.failures.iter().find(|failure| !failure.is_unsent);
+        ensure!(cut.is_none(), "{account}");
+        let created = audited_pods(scope.namespace(), "create")?;
+        ensure!(created.len() == 1, "{created:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn calls_in_flight_at_sigterm_are_answered() {
+    scenario(async |scope| {
+        let image = publish(scope, "slow", &script("sleep 2; exec cat"))?;
+        let mut runner = Runner::start(scope, &[])?;
+        runner.call(&image).await?;
+        let load = runner.calls(&image).callers(8).start();
+        // The first eight are answered, and the next eight are under way.
+        load.goes_on(8).await?;
+        runner.server.terminate();
+        let account = tokio::task::spawn_blocking(move || runner.server.wait());
+        let ends_well = account.await?.success();
+        ensure!(ends_well, "it did not end well");
+        let account = load.ended().await?;
+        ensure!(account.answered >= 16, "{account}");
+        let cut = account.failures.iter().find(|failure| !failure.is_unsent);
+        ensure!(cut.is_none(), "{account}");
+        Ok(())
+    });
+}
+
+#[test]
+fn calls_right_after_a_start_wait_for_the_adoption_instead_of_starting_a_second_pod() {
+    scenario(async |scope| {
+        let image = publish(scope, "echo", &script("exec cat"))?;
+        let mut runner = Runner::start(scope, &[])?;
+        runner.call(&image).await?;
+        let pods = scope.pod_names().await?;
+        runner.server.terminate();
+        ensure!(runner.server.wait().success(), "it did not end well");
+
+        // It listens long before it knows which pods there are.
+        let proxy = ApiProxy::start()?;
+        proxy.be(Manner::Slow(Duration::from_secs(1)));
+        let setup = Runner::setup(scope, &[]).with_access(&proxy.kubeconfig());
+        let runner = setup.start_unready()?;
+        let load = runner.calls(&image).callers(4).start();
+        load.goes_on(8).await?;
+        ensure!(
+            runner.server.log().contains("adopted a pod"),
+            "answered before the adoption"
+        );
         load.end().await?;
+        ensure!(scope.pod_names().await? == pods, "not adopted");
         let created = audited_pods(scope.namespace(), "create")?;
         ensure!(created.len() == 1, "{created:?}");
         Ok(())
@@ -148,16 +161,13 @@ fn two_runners_keep_apart_and_the_survivor_takes_over() {
         let pods = scope.pod_names().await?;
         ensure!(pods.len() == 3, "each has its own: {pods:?}");
 
-        let at_the_survivor = load(&survivor, &shared, 2);
-        let at_the_victim = load(&victim, &shared, 2);
+        let at_the_survivor = second.calls(&shared).callers(2).start();
+        let at_the_victim = first.calls(&shared).callers(2).start();
         // Several scans, and several looks at each other.
-        let together = Instant::now() + Duration::from_secs(15);
-        while Instant::now() < together {
-            at_the_survivor.goes_on(1).await?;
-            at_the_victim.goes_on(1).await?;
-        }
+        let together = Duration::from_secs(15);
+        at_the_survivor.goes_on_for(together).await?;
         at_the_victim.end().await.context("before the kill")?;
-        let victims_load = load(&victim, &shared, 2);
+        let victims_load = first.calls(&shared).callers(2).start();
         victims_load.goes_on(1).await?;
         ensure!(scope.pod_names().await? == pods, "none is touched");
         let deleted = audited_pods(scope.namespace(), "delete")?;
@@ -179,11 +189,9 @@ fn two_runners_keep_apart_and_the_survivor_takes_over() {
         call(survivor, &other, LONG).await.context("adopted")?;
         let created = audited_pods(scope.namespace(), "create")?;
         ensure!(created.len() == 3, "{created:?}");
-        while killed.elapsed() < Duration::from_secs(45) {
-            at_the_survivor.goes_on(1).await?;
-        }
-        let calls = at_the_survivor.end().await.context("at the survivor")?;
-        println!("{calls} calls at the survivor");
+        let rest = Duration::from_secs(45).saturating_sub(killed.elapsed());
+        at_the_survivor.goes_on_for(rest).await?;
+        at_the_survivor.end().await.context("at the survivor")?;
         Ok(())
     });
 }
@@ -201,14 +209,13 @@ fn while_the_api_server_is_down_warm_calls_go_on() {
         let channel = runner.server.connect().await;
         let outage = node.stop(Component::ApiServer)?;
         let began = Instant::now();
-        let load = load(&channel, &image, 1);
+        let load = runner.calls(&image).start();
         let told = call(channel.clone(), &other, Duration::from_secs(3)).await;
         let told = told.err().context("no error")?;
         println!("{told}");
         ensure!(told.message().contains("API server"), "{told}");
-        while began.elapsed() < Duration::from_secs(30) {
-            load.goes_on(1).await?;
-        }
+        let rest = Duration::from_secs(30).saturating_sub(began.elapsed());
+        load.goes_on_for(rest).await?;
         outage.end()?;
         call(channel.clone(), &other, LONG + LONG)
             .await
@@ -236,7 +243,7 @@ fn an_api_server_that_hangs_is_noticed_and_all_is_well_when_it_answers_again() {
         call(channel.clone(), &image, LONG).await?;
         let pods = scope.pod_names().await?;
         let outage = node.pause(Component::ApiServer)?;
-        let load = load(&channel, &image, 1);
+        let load = runner.calls(&image).start();
         // Connections open and nothing answers, so only silence tells.
         runner.logs("cannot watch Pod", LONG).await?;
         load.goes_on(1).await?;

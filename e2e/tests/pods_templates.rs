@@ -8,7 +8,7 @@ use cluster::registry::Registry;
 use cluster::seed::busybox_reference;
 use e2e::runner::{Runner, call, publish, script};
 use e2e::template::{self, docker_config, documented_but};
-use e2e::{Load, Scope, scenario};
+use e2e::{Scope, scenario};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use serde_json::json;
@@ -22,13 +22,9 @@ fn under_load_a_new_template_replaces_pods_and_one_that_cannot_start_replaces_no
         let flag = template::publish(scope, "own", template::DOCUMENTED).await?;
         let image = publish(scope, "echo", &script("exec cat"))?;
         let runner = Runner::start(scope, &[&flag])?;
-        let channel = runner.server.connect().await;
-        call(channel.clone(), &image, LONG).await?;
+        runner.call(&image).await?;
         let old = scope.only_pod().await?.name_any();
-        let load = Load::start(4, move || {
-            let (channel, image) = (channel.clone(), image.clone());
-            async move { Ok(call(channel, &image, LONG).await.map(drop)?) }
-        });
+        let load = runner.calls(&image).callers(4).start();
         load.goes_on(4).await?;
         let hopeless = documented_but(&[("/wrapper-server/.", "/nowhere/.")])?;
         template::publish(scope, "own", &hopeless).await?;

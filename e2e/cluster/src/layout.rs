@@ -17,11 +17,11 @@ pub const STATE: &str = "/var/lib/function-runner-cluster";
 /// The control group that holds every process of the node, below each hierarchy's root.
 pub(crate) const CGROUP: &str = "function-runner-cluster";
 
-pub(crate) const NODE_NAME: &str = "test-node";
+pub const NODE_NAME: &str = "test-node";
 
 /// Addresses come from the ranges for benchmarks (RFC 2544), which no real network near a
 /// developer uses; private ranges would collide with theirs.
-pub(crate) const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
+pub const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
 pub(crate) const POD_RANGE: &str = "198.18.0.0/17";
 pub(crate) const SERVICE_RANGE: &str = "198.18.128.0/17";
 /// The first address of the service range: where the API server gives itself a service.

@@ -11,7 +11,7 @@ use crate::command::run;
 use crate::seed::BUSYBOX;
 
 /// Each package, and something it must bring: a program in PATH or a file.
-const PACKAGES: [(&str, &str); 10] = [
+const PACKAGES: [(&str, &str); 11] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
     ("containernetworking-plugins", "/usr/lib/cni/bridge"),
@@ -22,6 +22,7 @@ const PACKAGES: [(&str, &str); 10] = [
     ("iptables", "iptables"),
     ("conntrack", "conntrack"),
     ("apache2-utils", "htpasswd"),
+    ("faketime", "faketime"),
 ];
 
 /// While this file exists and says 101, installing a package starts no service.

@@ -135,8 +135,10 @@ pub(crate) fn start(name: &str, program: &Path, arguments: &[String]) -> Result<
     Ok(process)
 }
 
-/// `setsid` keeps the caller's Ctrl-C from it.
+/// `setsid` keeps the caller's Ctrl-C from it. It gets no descriptor that the caller has inherited: a
+/// lock among them would be held as long as the node lives.
 fn spawn(log: &File, program: &Path, arguments: &[String]) -> Result<u32> {
+    ::process::close_on_exec_from(3).context("cannot keep descriptors from a component")?;
     let child = cgroup::member("setsid")?
         .arg(program)
         .args(arguments)

@@ -1,6 +1,6 @@
 //! The node's two registries as a client sees them: names, credentials, and pushing an image.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -90,6 +90,9 @@ impl Registry {
                 format!("--dest-cert-dir={}", authority_directory().display()),
             ],
         };
+        // Two uploads of one blob at a time disturb each other: "manifest blob unknown".
+        let turn = File::create(state("push.lock"))?;
+        turn.lock()?;
         images::push(layout, &reference, &flags)?;
         Ok(Published {
             reference,
