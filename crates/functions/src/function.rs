@@ -17,6 +17,8 @@ pub trait Function: Sync {
 pub enum Stop {
     /// It failed, with these words; what it did and reported so far is written.
     Failed(String),
+    /// The Go program would have died of a panic: nothing is written.
+    Panicked(String),
     /// The time is up: nothing is written.
     Late,
     /// It needs more memory than its list allows: nothing is written.
@@ -73,6 +75,11 @@ pub(crate) fn run(
         clock.check()?;
         let ended = match ran {
             Err(Stop::Failed(message)) => failed(message, list.write(dialect, name)),
+            Err(Stop::Panicked(message)) => Ended {
+                exit: 2,
+                stdout: String::new(),
+                stderr: format!("panic: {message}\n"),
+            },
             Err(stop) => return Err(stop),
             Ok(()) => Ended {
                 exit: 0,
@@ -86,7 +93,7 @@ pub(crate) fn run(
     match ended {
         Ok(ended) => Ok(ended),
         Err(Stop::Late) => Err(Late),
-        Err(Stop::Failed(message)) => Ok(failed(message, String::new())),
+        Err(Stop::Failed(message) | Stop::Panicked(message)) => Ok(failed(message, String::new())),
         Err(Stop::Spent) => Ok(Ended {
             exit: 1,
             stdout: String::new(),

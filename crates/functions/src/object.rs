@@ -84,9 +84,12 @@ impl Node {
         fits(self.kind(), kind) && fits(own_group, group) && fits(own_version, version)
     }
 
-    /// Whether the object is only for tools, never for a cluster.
+    /// Whether the object is only for tools, never for a cluster. To the SDK, an
+    /// annotation that is not text (`true` without quotes) says nothing.
     pub(crate) fn is_local_config(&self) -> bool {
-        !matches!(self.annotation(LOCAL_CONFIG), "" | "false")
+        let annotation = self.at(&["metadata", "annotations", LOCAL_CONFIG]);
+        let text = annotation.and_then(Node::as_text);
+        !matches!(text.unwrap_or(""), "" | "false")
     }
 
     /// How messages name the object.

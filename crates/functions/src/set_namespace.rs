@@ -6,19 +6,22 @@
 
 mod config;
 mod depends_on;
+mod visits;
 
 use std::collections::{BTreeSet, HashSet};
 
 use crate::{
     function::{Clock, Function, Stop},
+    go,
     list::{ResourceList, W4},
     release::Release,
-    results::Report,
+    results::{Report, Severity},
     runner_config, scope,
     yaml::Node,
 };
 
 use config::{Config, about_config, configure};
+use visits::{OnPanic, Scope, Visits, WrongConfig};
 
 const UPSTREAM: &str = "internal.kpt.dev/upstream-identifier";
 const DEFAULT: &str = "default";
@@ -28,15 +31,15 @@ const UNKNOWN: &str = "~C";
 pub(crate) const RELEASES: &[Release] = &[
     Release::native("v0.4.6", W4, &V0_4_6).of_2026(),
     Release::native("v0.4.5", W4, &V0_4_5).also(&["master-20260113"]),
-    Release::unknown("v0.4.2")
+    Release::native("v0.4.2", W4, &V0_4_2)
         .with_digests(&["sha256:744d6bee447d42891a0ae09fa33f0dd8df43fdb71f6df3eecc0c1a4756f53b0e"]),
-    Release::unknown("v0.4.1"),
-    Release::unknown("v0.4.0"),
-    Release::unknown("v0.3.4"),
+    Release::native("v0.4.1", W4, &V0_4_1),
+    Release::native("v0.4.0", W4, &V0_4_0),
+    Release::native("v0.3.4", W4, &V0_3_4),
     Release::unknown("v0.3.3"),
-    Release::unknown("v0.3.2"),
-    Release::unknown("v0.3.1"),
-    Release::unknown("v0.3.0"),
+    Release::native("v0.3.2", W4, &V0_3_2),
+    Release::native("v0.3.1", W4, &V0_3_0),
+    Release::native("v0.3.0", W4, &V0_3_0),
     Release::unknown("v0.2.0"),
     Release::unknown("v0.1.4"),
     Release::unknown("v0.1.3"),
@@ -50,14 +53,46 @@ pub(crate) const RELEASES: &[Release] = &[
 struct Behaviour {
     /// Whether a wrong configuration fails the run; else it is only reported.
     wrong_config_fails: bool,
+    /// Whether objects without an upstream are reported, and objects from several
+    /// namespaces are only moved with a matcher.
+    wants_one_origin: bool,
 }
 
-const V0_4_5: SetNamespace = SetNamespace(Behaviour {
+const V0_4_2: SetNamespace = SetNamespace(Behaviour {
     wrong_config_fails: false,
+    wants_one_origin: true,
+});
+const V0_4_5: SetNamespace = SetNamespace(Behaviour {
+    wants_one_origin: false,
+    ..V0_4_2.0
 });
 const V0_4_6: SetNamespace = SetNamespace(Behaviour {
     wrong_config_fails: true,
+    ..V0_4_5.0
 });
+
+const V0_4_1: Visits = Visits {
+    scope: Scope::All,
+    wrong_config: WrongConfig::Fails,
+    on_panic: OnPanic::FieldsTold,
+};
+const V0_4_0: Visits = Visits {
+    wrong_config: WrongConfig::Reported,
+    ..V0_4_1
+};
+const V0_3_4: Visits = Visits {
+    scope: Scope::One,
+    wrong_config: WrongConfig::Reported,
+    on_panic: OnPanic::Dies,
+};
+const V0_3_2: Visits = Visits {
+    on_panic: OnPanic::Told,
+    ..V0_3_4
+};
+const V0_3_0: Visits = Visits {
+    scope: Scope::OneWithoutRoleBindings,
+    ..V0_3_2
+};
 
 #[derive(Debug)]
 pub(crate) struct SetNamespace(Behaviour);
@@ -81,6 +116,16 @@ impl Function for SetNamespace {
             .iter()
             .filter_map(|object| identity(object))
             .collect();
+        let mut warnings = Vec::new();
+        if self.0.wants_one_origin {
+            match origins(&objects, &config)? {
+                Ok(reports) => warnings = reports,
+                Err(report) => {
+                    list.results.push(report);
+                    return Ok(());
+                }
+            }
+        }
         let mut moves = Moves::new(config);
         for object in objects.iter_mut().filter(|object| !is_namespaced(object)) {
             clock.check()?;
@@ -90,12 +135,13 @@ impl Function for SetNamespace {
             clock.check()?;
             moves.in_namespaced(object)?;
         }
-        let namespace = moves.config.namespace.clone();
-        let mut results = std::mem::take(&mut moves.results);
+        let namespace = go::quote(&moves.config.namespace);
+        let mut results = warnings;
+        results.append(&mut moves.results);
         results.push(Report::info(match moves.count {
-            0 => format!("all matching namespaces are already {namespace:?}. no value changed"),
+            0 => format!("all matching namespaces are already {namespace}. no value changed"),
             count => format!(
-                "namespace {} updated to {namespace:?}, {count} value(s) changed",
+                "namespace {} updated to {namespace}, {count} value(s) changed",
                 go_list(&moves.old)
             ),
         }));
@@ -103,7 +149,7 @@ impl Function for SetNamespace {
         results.push(Report::info(match count {
             0 => "all `depends-on` annotations are up-to-date. no `namespace` changed".to_owned(),
             count => format!(
-                "`depends-on` annotation namespace {} updated to {namespace:?}, {count} value(s) changed",
+                "`depends-on` annotation namespace {} updated to {namespace}, {count} value(s) changed",
                 go_list(&old)
             ),
         }));
@@ -152,6 +198,40 @@ fn origin(object: &Node) -> Result<(String, String), Stop> {
         Stop::Failed(format!(
             "annotation {UPSTREAM}: {upstream} is in bad format. expect \"<GROUP>|<KIND>|<NAMESPACE>|<NAME>\""
         ))
+    })
+}
+
+/// A warning per object that has no upstream; the error is that there are several
+/// namespaces, or a wrong one, to come from.
+fn origins(objects: &[&mut Node], config: &Config) -> Result<Result<Vec<Report>, Report>, Stop> {
+    let mut warnings = Vec::new();
+    let mut found = BTreeSet::new();
+    for object in objects {
+        let described = object.describe();
+        let upstream = object.annotation(UPSTREAM).trim();
+        if upstream.is_empty() {
+            let message = format!("{described} does not have upstream origin.");
+            warnings.push(Report::new(Severity::Warning, message));
+            continue;
+        }
+        let (namespace, _) = origin(object)?;
+        if !is_namespaced(object) {
+            continue;
+        }
+        if namespace == UNKNOWN {
+            return Ok(Err(Report::error(format!(
+                "{described} is namespace-scoped, but has cluster-scoped or unknown scoepd origin {upstream}"
+            ))));
+        }
+        found.insert(namespace);
+    }
+    Ok(if found.len() > 1 && config.matcher.is_empty() {
+        Err(Report::error(format!(
+            "unable to use origin `namespace` to match. expect a single upstream namespace, found {}. please switch to use `namespaceMatcher`to specify the namespace value you want to change",
+            go_list(&found)
+        )))
+    } else {
+        Ok(warnings)
     })
 }
 

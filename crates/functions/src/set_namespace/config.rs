@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The ConfigMap that a package variant's constructor generates.
-const VARIANT_CONFIG: &str = "kptfile.kpt.dev";
+pub(super) const VARIANT_CONFIG: &str = "kptfile.kpt.dev";
 
 pub(super) struct Config {
     pub(super) namespace: String,

@@ -35,7 +35,7 @@ pub(super) fn follow(
 }
 
 /// Group, kind, name and namespace of `group/namespaces/namespace/kind/name`.
-fn namespaced_reference(text: &str) -> Option<[&str; 4]> {
+pub(super) fn namespaced_reference(text: &str) -> Option<[&str; 4]> {
     let parts: Vec<&str> = text.split('/').collect();
     let [group, "namespaces", namespace, kind, name] = parts[..] else {
         return None;
