@@ -83,7 +83,7 @@ async fn credentials(session: &mut Session<'_>) -> Result<Found, FetchError> {
     let found = keychain.find(session.reference, session.deadline).await;
     let found = found.map_err(|source| FetchError::Credentials {
         registry: session.reference.domain().to_owned(),
-        source,
+        source: Box::new(source),
     })?;
     session.report.credentials = Some(found.origin.clone());
     session.found = Some(found.clone());

@@ -19,7 +19,7 @@ pub enum FetchError {
     #[error("cannot look up the credentials for {registry}")]
     Credentials {
         registry: String,
-        source: CredentialsError,
+        source: Box<CredentialsError>,
     },
     #[error("{registry} has a port that no host has; ports end at 65535")]
     InvalidPort { registry: String },

@@ -91,7 +91,7 @@ async fn look_ups_do_not_use_up_the_threads_that_functions_need() {
     for _ in 0..AT_ONCE {
         begun.recv().await.unwrap();
     }
-    abandoned.iter().for_each(|task| task.abort());
+    abandoned.iter().for_each(tokio::task::JoinHandle::abort);
     assert_eq!(
         LOOK_UPS.available_permits(),
         0,
