@@ -117,7 +117,15 @@ impl State {
                 now,
             } => {
                 self.settle(&function, settings);
-                self.request(caller, &function, &avoid, now, &mut actions);
+                let survey = self.survey(&function, &avoid);
+                // A caller that was sent somewhere before had its place in the queue already.
+                if survey.load >= settings.max_queued && avoid.is_empty() {
+                    let queued = survey.load;
+                    let refusal = Refusal::QueueFull { queued };
+                    actions.push(Action::Refuse { caller, refusal });
+                } else {
+                    self.place(caller, &function, &survey, now, &mut actions);
+                }
             }
             Event::GaveUp { caller, function } => self.gave_up(caller, &function),
             Event::Released { caller, pod, now } => self.released(caller, pod, now, &mut actions),
@@ -146,30 +154,6 @@ impl State {
             Event::Scan { now } => self.scan(now, &mut actions),
         }
         actions
-    }
-
-    fn request(
-        &mut self,
-        caller: CallerId,
-        name: &str,
-        avoid: &[PodId],
-        now: Duration,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some(function) = self.functions.get(name) else {
-            return;
-        };
-        let max_queued = function.settings.max_queued;
-        let survey = self.survey(name, avoid);
-        if survey.load >= max_queued && avoid.is_empty() {
-            let queued = survey.load;
-            actions.push(Action::Refuse {
-                caller,
-                refusal: Refusal::QueueFull { queued },
-            });
-        } else {
-            self.place(caller, name, &survey, now, actions);
-        }
     }
 
     /// A caller runs in a pod that is ready, and waits for one that is not.
