@@ -31,15 +31,15 @@ const UNKNOWN: &str = "~C";
 pub(crate) const RELEASES: &[Release] = &[
     Release::native("v0.4.6", W4, &V0_4_6).of_2026(),
     Release::native("v0.4.5", W4, &V0_4_5).also(&["master-20260113"]),
-    Release::native("v0.4.2", W4, &V0_4_2)
+    Release::unknown("v0.4.2")
         .with_digests(&["sha256:744d6bee447d42891a0ae09fa33f0dd8df43fdb71f6df3eecc0c1a4756f53b0e"]),
     Release::native("v0.4.1", W4, &V0_4_1),
-    Release::native("v0.4.0", W4, &V0_4_0),
-    Release::native("v0.3.4", W4, &V0_3_4),
+    Release::unknown("v0.4.0"),
+    Release::unknown("v0.3.4"),
     Release::unknown("v0.3.3"),
-    Release::native("v0.3.2", W4, &V0_3_2),
-    Release::native("v0.3.1", W4, &V0_3_0),
-    Release::native("v0.3.0", W4, &V0_3_0),
+    Release::unknown("v0.3.2"),
+    Release::unknown("v0.3.1"),
+    Release::unknown("v0.3.0"),
     Release::unknown("v0.2.0"),
     Release::unknown("v0.1.4"),
     Release::unknown("v0.1.3"),
@@ -58,6 +58,10 @@ struct Behaviour {
     wants_one_origin: bool,
 }
 
+#[allow(
+    dead_code,
+    reason = "golden cases still differ, so nothing is answered by it"
+)]
 const V0_4_2: SetNamespace = SetNamespace(Behaviour {
     wrong_config_fails: false,
     wants_one_origin: true,
@@ -76,19 +80,35 @@ const V0_4_1: Visits = Visits {
     wrong_config: WrongConfig::Fails,
     on_panic: OnPanic::FieldsTold,
 };
+#[allow(
+    dead_code,
+    reason = "golden cases still differ, so nothing is answered by it"
+)]
 const V0_4_0: Visits = Visits {
     wrong_config: WrongConfig::Reported,
     ..V0_4_1
 };
+#[allow(
+    dead_code,
+    reason = "golden cases still differ, so nothing is answered by it"
+)]
 const V0_3_4: Visits = Visits {
     scope: Scope::One,
     wrong_config: WrongConfig::Reported,
     on_panic: OnPanic::Dies,
 };
+#[allow(
+    dead_code,
+    reason = "golden cases still differ, so nothing is answered by it"
+)]
 const V0_3_2: Visits = Visits {
     on_panic: OnPanic::Told,
     ..V0_3_4
 };
+#[allow(
+    dead_code,
+    reason = "golden cases still differ, so nothing is answered by it"
+)]
 const V0_3_0: Visits = Visits {
     scope: Scope::OneWithoutRoleBindings,
     ..V0_3_2
