@@ -10,11 +10,12 @@ use crate::{
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.2.4", W3, &UpsertResource).of_2026(),
-    Release::native("v0.2.1", W3, &UpsertResource)
+    Release::unknown("v0.2.4").of_2026(),
+    Release::unknown("v0.2.1")
         .with_digests(&["sha256:e7c19a7dbfb391506ccb021d6b6dc35152c019eed962e16f98831850600ccf40"]),
     Release::unknown("v0.2.0"),
     Release::unknown("v0.1.0"),
+    Release::native("head", W3, &UpsertResource),
 ];
 
 #[derive(Debug)]
