@@ -17,6 +17,8 @@ pub trait Function: Sync {
 pub enum Stop {
     /// It failed, with these words; what it did and reported so far is written.
     Failed(String),
+    /// Likewise, and the words are also the last line of what is written.
+    Printed(String),
     /// The Go program would have died of a panic: nothing is written.
     Panicked(String),
     /// The time is up: nothing is written.
@@ -75,6 +77,11 @@ pub(crate) fn run(
         clock.check()?;
         let ended = match ran {
             Err(Stop::Failed(message)) => failed(message, list.write(dialect, name)),
+            Err(Stop::Printed(message)) => {
+                let written = list.write(dialect, name);
+                let written = format!("{written}{message}\n");
+                failed(message, written)
+            }
             Err(Stop::Panicked(message)) => Ended {
                 exit: 2,
                 stdout: String::new(),
@@ -93,7 +100,9 @@ pub(crate) fn run(
     match ended {
         Ok(ended) => Ok(ended),
         Err(Stop::Late) => Err(Late),
-        Err(Stop::Failed(message) | Stop::Panicked(message)) => Ok(failed(message, String::new())),
+        Err(Stop::Failed(message) | Stop::Printed(message) | Stop::Panicked(message)) => {
+            Ok(failed(message, String::new()))
+        }
         Err(Stop::Spent) => Ok(Ended {
             exit: 1,
             stdout: String::new(),
