@@ -25,25 +25,44 @@ pub(crate) enum Dialect {
     Framework {
         indent: SequenceIndent,
         results: ResultStyle,
+        heads: Heads,
     },
 }
+
+/// What becomes of a comment above a list's entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heads {
+    Kept,
+    /// It is lost, unless the list is part of another list's entry.
+    Lost,
+}
+
+/// kyaml up to 0.10.20: as [`W1`], with the comments above entries lost.
+pub(crate) const W0: Dialect = Dialect::Framework {
+    indent: SequenceIndent::Wide,
+    results: ResultStyle::Named,
+    heads: Heads::Lost,
+};
 
 /// kyaml up to 0.10.21: sequences are always wide, results are a mapping.
 pub(crate) const W1: Dialect = Dialect::Framework {
     indent: SequenceIndent::Wide,
     results: ResultStyle::Named,
+    heads: Heads::Kept,
 };
 
 /// kyaml 0.11 and 0.12: sequences are compact or as they were.
 pub(crate) const W2: Dialect = Dialect::Framework {
     indent: SequenceIndent::Compact,
     results: ResultStyle::Named,
+    heads: Heads::Kept,
 };
 
 /// kyaml from 0.13 on: results are a list.
 pub(crate) const W3: Dialect = Dialect::Framework {
     indent: SequenceIndent::Compact,
     results: ResultStyle::List,
+    heads: Heads::Kept,
 };
 
 /// The functions SDK.
@@ -97,9 +116,11 @@ impl ResourceList {
     pub(crate) fn write(self, dialect: Dialect, function: &str) -> String {
         match dialect {
             Dialect::Sdk => self.write_sdk(),
-            Dialect::Framework { indent, results } => {
-                self.write_framework(indent, results, function)
-            }
+            Dialect::Framework {
+                indent,
+                results,
+                heads,
+            } => self.write_framework(indent, results, heads, function),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{Visitor, list_comment, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W1, W3},
+    list::{ResourceList, W0, W1, W3},
     meter::{charge, replaced},
     object::LEGACY_PATH,
     release::Release,
@@ -22,8 +22,8 @@ pub(crate) const RELEASES: &[Release] = &[
         .with_digests(&["sha256:b13f1cb460e04461290c6a43dbd9c76c8e0d7eced95d5c7a0e8a80ea2253204d"]),
     Release::native("v0.2.1", W1, &V0_2_0),
     Release::native("v0.2.0", W1, &V0_2_0),
-    Release::native("v0.1.1", W1, &V0_1_1),
-    Release::native("v0.1.0", W1, &first::ApplySetters),
+    Release::native("v0.1.1", W0, &V0_1_1),
+    Release::native("v0.1.0", W0, &first::ApplySetters),
 ];
 
 /// Fields that were set are reported with their object, and with what they were
