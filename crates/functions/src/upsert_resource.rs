@@ -3,15 +3,15 @@
 
 use crate::{
     function::{Clock, Function, Stop},
-    list::{ResourceList, W1, W3},
+    list::{ResourceList, W1, W3_PLACES},
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
     release::Release,
     yaml::Node,
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.2.4", W3, &V0_2_1).of_2026(),
-    Release::native("v0.2.1", W3, &V0_2_1)
+    Release::native("v0.2.4", W3_PLACES, &V0_2_1).of_2026(),
+    Release::native("v0.2.1", W3_PLACES, &V0_2_1)
         .with_digests(&["sha256:e7c19a7dbfb391506ccb021d6b6dc35152c019eed962e16f98831850600ccf40"]),
     Release::native("v0.2.0", W1, &V0_2_0),
     Release::native("v0.1.0", W1, &V0_1_0),
@@ -21,11 +21,9 @@ pub(crate) const RELEASES: &[Release] = &[
 const V0_2_1: UpsertResource = UpsertResource {
     knows_lists_and_targets: true,
     place: [PATH, INDEX],
-    copies_place: true,
 };
 const V0_2_0: UpsertResource = UpsertResource {
     place: [LEGACY_PATH, LEGACY_INDEX],
-    copies_place: false,
     ..V0_2_1
 };
 /// One object, by kind, name and namespace: the group does not count.
@@ -39,7 +37,6 @@ struct UpsertResource {
     knows_lists_and_targets: bool,
     /// The annotations that tell where an object is written to.
     place: [&'static str; 2],
-    copies_place: bool,
 }
 
 const FUNCTION: [&str; 2] = ["config.kubernetes.io/function", "config.k8s.io/function"];
@@ -48,10 +45,12 @@ const TARGET: &str = "config.kubernetes.io/target-path";
 impl Function for UpsertResource {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
         let fail = || Stop::Failed("failed to upsert resource: missing Resource metadata".into());
-        let config = list.config.clone().filter(Node::is_mapping);
-        let Some(config) = config.filter(has_metadata) else {
-            return Err(fail());
+        let Some(config) = list.config.clone().filter(Node::is_mapping) else {
+            return Err(Stop::Panicked("there is no functionConfig".into()));
         };
+        if !has_metadata(&config) {
+            return Err(fail());
+        }
         let objects = match config.kind() {
             "List" if self.knows_lists_and_targets => {
                 let items = config.get("items");
