@@ -17,6 +17,10 @@ pub trait Function: Sync {
 pub enum Stop {
     /// It failed, with these words; what it did and reported so far is written.
     Failed(String),
+    /// Likewise, and the words are also the last line of what is written.
+    Printed(String),
+    /// Its library failed, with these words: nothing is written.
+    Refused(String),
     /// The Go program would have died of a panic: nothing is written.
     Panicked(String),
     /// The time is up: nothing is written.
@@ -71,10 +75,16 @@ pub(crate) fn run(
             Ok(list) => list,
             Err(message) => return Ok(failed(message, String::new())),
         };
-        let ran = function.run(&mut list, clock);
+        let ran = list.run(dialect, |list| function.run(list, clock));
         clock.check()?;
         let ended = match ran {
             Err(Stop::Failed(message)) => failed(message, list.write(dialect, name)),
+            Err(Stop::Printed(message)) => {
+                let written = list.write(dialect, name);
+                let written = format!("{written}{message}\n");
+                failed(message, written)
+            }
+            Err(Stop::Refused(message)) => failed(message, String::new()),
             Err(Stop::Panicked(message)) => Ended {
                 exit: 2,
                 stdout: String::new(),
@@ -93,7 +103,12 @@ pub(crate) fn run(
     match ended {
         Ok(ended) => Ok(ended),
         Err(Stop::Late) => Err(Late),
-        Err(Stop::Failed(message) | Stop::Panicked(message)) => Ok(failed(message, String::new())),
+        Err(
+            Stop::Failed(message)
+            | Stop::Printed(message)
+            | Stop::Refused(message)
+            | Stop::Panicked(message),
+        ) => Ok(failed(message, String::new())),
         Err(Stop::Spent) => Ok(Ended {
             exit: 1,
             stdout: String::new(),

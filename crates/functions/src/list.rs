@@ -5,6 +5,7 @@
 //! kustomize's framework keeps the order and wraps what it read. [`Dialect`]
 //! says which one a function speaks.
 
+mod places;
 mod read;
 mod sort;
 mod write;
@@ -25,25 +26,64 @@ pub(crate) enum Dialect {
     Framework {
         indent: SequenceIndent,
         results: ResultStyle,
+        heads: Heads,
+        places: Places,
     },
 }
+
+/// Whether the framework keeps both spellings of where objects are written to alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Places {
+    Untouched,
+    Reconciled,
+}
+
+/// What becomes of a comment above a list's entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heads {
+    Kept,
+    /// It is lost, unless the list is part of another list's entry.
+    Lost,
+}
+
+/// kyaml up to 0.10.20: as [`W1`], with the comments above entries lost.
+pub(crate) const W0: Dialect = Dialect::Framework {
+    indent: SequenceIndent::Wide,
+    results: ResultStyle::Named,
+    heads: Heads::Lost,
+    places: Places::Untouched,
+};
 
 /// kyaml up to 0.10.21: sequences are always wide, results are a mapping.
 pub(crate) const W1: Dialect = Dialect::Framework {
     indent: SequenceIndent::Wide,
     results: ResultStyle::Named,
+    heads: Heads::Kept,
+    places: Places::Untouched,
 };
 
 /// kyaml 0.11 and 0.12: sequences are compact or as they were.
 pub(crate) const W2: Dialect = Dialect::Framework {
     indent: SequenceIndent::Compact,
     results: ResultStyle::Named,
+    heads: Heads::Kept,
+    places: Places::Untouched,
 };
 
 /// kyaml from 0.13 on: results are a list.
 pub(crate) const W3: Dialect = Dialect::Framework {
     indent: SequenceIndent::Compact,
     results: ResultStyle::List,
+    heads: Heads::Kept,
+    places: Places::Untouched,
+};
+
+/// kyaml from 0.13.3 on: as [`W3`], with both spellings of places.
+pub(crate) const W3_PLACES: Dialect = Dialect::Framework {
+    indent: SequenceIndent::Compact,
+    results: ResultStyle::List,
+    heads: Heads::Kept,
+    places: Places::Reconciled,
 };
 
 /// The functions SDK.
@@ -79,6 +119,31 @@ impl ResourceList {
         }
     }
 
+    /// Runs the function as its library does.
+    pub(crate) fn run(
+        &mut self,
+        dialect: Dialect,
+        run: impl FnOnce(&mut Self) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let Dialect::Framework {
+            places: Places::Reconciled,
+            ..
+        } = dialect
+        else {
+            return run(self);
+        };
+        let spellings = places::complete(&mut self.items).map_err(Stop::Refused)?;
+        match run(self) {
+            Ok(()) => {}
+            failed @ Err(Stop::Failed(_)) => {
+                places::restore(&mut self.items, spellings).map_err(Stop::Refused)?;
+                return failed;
+            }
+            stopped => return stopped,
+        }
+        places::restore(&mut self.items, spellings).map_err(Stop::Refused)
+    }
+
     /// Reports nothing but this failure.
     pub fn fail(&mut self, message: impl Into<String>) -> Stop {
         self.earlier = None;
@@ -97,9 +162,12 @@ impl ResourceList {
     pub(crate) fn write(self, dialect: Dialect, function: &str) -> String {
         match dialect {
             Dialect::Sdk => self.write_sdk(),
-            Dialect::Framework { indent, results } => {
-                self.write_framework(indent, results, function)
-            }
+            Dialect::Framework {
+                indent,
+                results,
+                heads,
+                ..
+            } => self.write_framework(indent, results, heads, function),
         }
     }
 }

@@ -62,13 +62,23 @@ impl Node {
         metadata.insert("annotations", Node::mapping(fields.collect()));
     }
 
-    /// The file that the object is from, as results name it.
-    pub(crate) fn file(&self) -> Option<(String, i64)> {
-        let path = match self.annotation(PATH) {
+    /// The path of the object's file.
+    pub(crate) fn path(&self) -> &str {
+        match self.annotation(PATH) {
             "" => self.annotation(LEGACY_PATH),
             path => path,
-        };
-        Some((path.to_owned(), 0))
+        }
+    }
+
+    /// The file that the object is from, as results name it.
+    pub(crate) fn file(&self) -> Option<(String, i64)> {
+        Some((self.path().to_owned(), 0))
+    }
+
+    /// What results call the object by.
+    pub(crate) fn identity(&self) -> [String; 4] {
+        let [api_version, kind] = [self.api_version(), self.kind()];
+        [api_version, kind, self.name(), self.namespace()].map(str::to_owned)
     }
 
     /// Group and version.
@@ -108,11 +118,15 @@ impl Node {
         self.get("data").map_or_else(Vec::new, Node::texts)
     }
 
+    /// The text of a scalar; what is nothing, `null` too, is empty text.
+    fn text_or_null(&self) -> &str {
+        self.value().filter(|_| !self.is_null()).unwrap_or("")
+    }
+
     /// Keys and values of a mapping of scalars.
     pub(crate) fn texts(&self) -> Vec<(&str, &str)> {
-        let text = Node::value;
         let fields = self.fields().iter();
-        let pairs = fields.map(|(key, value)| (text(key).unwrap_or(""), text(value).unwrap_or("")));
+        let pairs = fields.map(|(key, value)| (key.text_or_null(), value.text_or_null()));
         pairs.collect()
     }
 }

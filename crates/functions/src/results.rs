@@ -26,6 +26,8 @@ pub(crate) struct Report {
     pub(crate) object: Option<[String; 4]>,
     /// The path of the field that it is about.
     pub(crate) field: Option<String>,
+    /// What the field was and what it becomes.
+    pub(crate) values: Option<[String; 2]>,
     /// The file that it is about, and the object's place in the file.
     pub(crate) file: Option<(String, i64)>,
 }
@@ -71,16 +73,25 @@ impl Report {
             .object
             .as_ref()
             .map(|[api_version, kind, name, namespace]| {
+                let named = [("name", name), ("namespace", namespace)];
+                let typed = [("apiVersion", api_version), ("kind", kind)];
+                let parts = match form {
+                    Form::Sdk => [named, typed],
+                    Form::Framework | Form::OldFramework => [typed, named],
+                };
                 let mut node = Node::mapping(Vec::new());
-                put(&mut node, "name", name);
-                put(&mut node, "namespace", namespace);
-                put(&mut node, "apiVersion", api_version);
-                put(&mut node, "kind", kind);
+                for (key, text) in parts.concat() {
+                    put(&mut node, key, text);
+                }
                 node
             });
         let field = self.field.as_ref().map(|path| {
             let mut node = Node::mapping(Vec::new());
             put(&mut node, "path", path);
+            if let Some([current, proposed]) = &self.values {
+                node.insert("currentValue", encoded(current));
+                node.insert("proposedValue", encoded(proposed));
+            }
             node
         });
         let file = self.file.as_ref().map(|(path, index)| {

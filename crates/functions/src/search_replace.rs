@@ -26,11 +26,12 @@ const MATCHERS: [&str; 5] = [
 
 pub(crate) const RELEASES: &[Release] = &[
     Release::unknown("v0.2.4").of_2026(),
-    Release::native("v0.2.1", W2, &SearchReplace)
+    Release::unknown("v0.2.1")
         .with_digests(&["sha256:68149a9d65ff8e0da26c57a74f828ac93573fb7211b06c63802107b8d159145d"]),
     Release::unknown("v0.2.0"),
     Release::unknown("v0.1.1"),
     Release::unknown("v0.1.0"),
+    Release::native("head", W2, &SearchReplace),
 ];
 
 #[derive(Debug)]

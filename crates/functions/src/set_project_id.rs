@@ -19,8 +19,9 @@ const LINES_OF_LIBRARY: u32 = 1;
 pub(crate) const RELEASES: &[Release] = &[
     Release::unknown("v0.2.1")
         .with_digests(&["sha256:bd4a262d125b48127fae24c97828f2414a1fb7547a98ced849eba18dcef51b58"]),
-    Release::native("v0.2.0", W2, &SetProjectId),
+    Release::unknown("v0.2.0"),
     Release::unknown("v0.1.0"),
+    Release::native("head", W2, &SetProjectId),
 ];
 
 #[derive(Debug)]

@@ -1,55 +1,102 @@
-//! `upsert-resource`: adds the object that the configuration is, or replaces the
-//! one it names.
+//! `upsert-resource`: adds the objects that the configuration is or lists, or
+//! replaces those that it names.
 
 use crate::{
     function::{Clock, Function, Stop},
-    list::{ResourceList, W3},
+    list::{ResourceList, W1, W3_PLACES},
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
     release::Release,
     yaml::Node,
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.2.4", W3, &UpsertResource).of_2026(),
-    Release::native("v0.2.1", W3, &UpsertResource)
+    Release::native("v0.2.4", W3_PLACES, &V0_2_1).of_2026(),
+    Release::native("v0.2.1", W3_PLACES, &V0_2_1)
         .with_digests(&["sha256:e7c19a7dbfb391506ccb021d6b6dc35152c019eed962e16f98831850600ccf40"]),
-    Release::unknown("v0.2.0"),
-    Release::unknown("v0.1.0"),
+    Release::native("v0.2.0", W1, &V0_2_0),
+    Release::native("v0.1.0", W1, &V0_1_0),
 ];
 
+/// Places are known by both spellings of their annotations.
+const V0_2_1: UpsertResource = UpsertResource {
+    knows_lists_and_targets: true,
+    place: [PATH, INDEX],
+};
+const V0_2_0: UpsertResource = UpsertResource {
+    place: [LEGACY_PATH, LEGACY_INDEX],
+    ..V0_2_1
+};
+/// One object, by kind, name and namespace: the group does not count.
+const V0_1_0: UpsertResource = UpsertResource {
+    knows_lists_and_targets: false,
+    ..V0_2_0
+};
+
 #[derive(Debug)]
-pub(crate) struct UpsertResource;
+struct UpsertResource {
+    knows_lists_and_targets: bool,
+    /// The annotations that tell where an object is written to.
+    place: [&'static str; 2],
+}
 
 const FUNCTION: [&str; 2] = ["config.kubernetes.io/function", "config.k8s.io/function"];
+const TARGET: &str = "config.kubernetes.io/target-path";
 
 impl Function for UpsertResource {
-    fn run(&self, list: &mut ResourceList, _: &Clock) -> Result<(), Stop> {
-        let Some(object) = list.config.clone().filter(Node::is_mapping) else {
-            return Err(Stop::Failed(
-                "failed to upsert resource: missing Resource metadata".into(),
-            ));
+    fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let fail = || Stop::Failed("failed to upsert resource: missing Resource metadata".into());
+        let Some(config) = list.config.clone().filter(Node::is_mapping) else {
+            return Err(Stop::Panicked("there is no functionConfig".into()));
+        };
+        if !has_metadata(&config) {
+            return Err(fail());
+        }
+        let objects = match config.kind() {
+            "List" if self.knows_lists_and_targets => {
+                let items = config.get("items");
+                items.map_or(&[][..], Node::items).to_vec()
+            }
+            _ => vec![config],
+        };
+        for object in objects {
+            clock.check()?;
+            if !has_metadata(&object) {
+                return Err(fail());
+            }
+            self.upsert(&mut list.items, object, clock)?;
+        }
+        Ok(())
+    }
+}
+
+fn has_metadata(object: &Node) -> bool {
+    !object.fields().is_empty()
+}
+
+impl UpsertResource {
+    fn upsert(&self, items: &mut Vec<Node>, object: Node, clock: &Clock) -> Result<(), Stop> {
+        let [path, index] = self.place;
+        let is_kept = |name: &str| {
+            !FUNCTION.contains(&name) && (name != TARGET || !self.knows_lists_and_targets)
         };
         let own: Vec<(String, String)> = object
             .annotations()
             .into_iter()
-            .filter(|(name, _)| !FUNCTION.contains(&name.as_str()))
+            .filter(|(name, _)| is_kept(name) && name != path && name != index)
             .collect();
         let mut replaced = false;
-        for item in &mut list.items {
+        for item in items.iter_mut() {
+            clock.check()?;
             let is_config = FUNCTION
                 .iter()
                 .any(|name| !item.annotation(name).is_empty());
-            if is_config || !is_same(item, &object) {
+            if is_config || !self.is_same(&object, item) {
                 continue;
             }
             let mut kept = own.clone();
             // Where the object is written to is the replaced one's.
-            for name in [PATH, INDEX, LEGACY_PATH, LEGACY_INDEX] {
-                kept.retain(|(own, _)| own != name);
-                let value = item.annotation(name);
-                if !value.is_empty() {
-                    kept.push((name.to_owned(), value.to_owned()));
-                }
+            for name in self.place {
+                kept.push((name.to_owned(), item.annotation(name).to_owned()));
             }
             *item = object.clone();
             item.set_annotations(kept);
@@ -57,17 +104,29 @@ impl Function for UpsertResource {
         }
         if !replaced {
             let mut added = object;
-            let own = own.into_iter().filter(|(name, _)| {
-                ![PATH, INDEX, LEGACY_PATH, LEGACY_INDEX].contains(&name.as_str())
-            });
-            added.set_annotations(own.collect());
-            list.items.push(added);
+            let target = match self.knows_lists_and_targets {
+                true => added.annotation(TARGET).to_owned(),
+                false => String::new(),
+            };
+            let mut own = own;
+            if !target.is_empty() {
+                own.push((path.to_owned(), target));
+            }
+            added.set_annotations(own);
+            items.push(added);
         }
         Ok(())
     }
-}
 
-fn is_same(a: &Node, b: &Node) -> bool {
-    // The Go function compares the group with itself: it does not count.
-    a.kind() == b.kind() && a.name() == b.name() && a.namespace() == b.namespace()
+    fn is_same(&self, object: &Node, item: &Node) -> bool {
+        let same = object.kind() == item.kind()
+            && object.name() == item.name()
+            && object.namespace() == item.namespace();
+        if !self.knows_lists_and_targets {
+            return same;
+        }
+        let target = object.annotation(TARGET);
+        same && object.group_version().0 == item.group_version().0
+            && (target.is_empty() || target == item.annotation(self.place[0]))
+    }
 }

@@ -1,6 +1,6 @@
 //! Writing lists.
 
-use super::{API_VERSION, KIND, ResourceList, ResultStyle, sort};
+use super::{API_VERSION, Heads, KIND, ResourceList, ResultStyle, sort};
 use crate::{
     results::Form,
     yaml::{Content, Node, SequenceIndent, write_node},
@@ -46,11 +46,12 @@ impl ResourceList {
         self,
         indent: SequenceIndent,
         style: ResultStyle,
+        heads: Heads,
         function: &str,
     ) -> String {
         let mut items = self.items;
         for item in &mut items {
-            raise_heads(item);
+            raise_heads(item, heads);
             let metadata = item.get_mut("metadata");
             let annotations = metadata
                 .as_ref()
@@ -100,11 +101,13 @@ impl ResourceList {
     }
 }
 
-/// kyaml moves what is above the first field of a list's entry above the entry.
-fn raise_heads(node: &mut Node) {
+/// kyaml moves what is above the first field of a list's entry above the entry;
+/// its first versions lose it.
+fn raise_heads(node: &mut Node, heads: Heads) {
     match &mut node.content {
         Content::Mapping { fields, .. } => {
-            fields.iter_mut().for_each(|(_, value)| raise_heads(value));
+            let values = fields.iter_mut().map(|(_, value)| value);
+            values.for_each(|value| raise_heads(value, heads));
         }
         Content::Sequence { items, .. } => {
             for item in items {
@@ -119,10 +122,14 @@ fn raise_heads(node: &mut Node) {
                     }
                     _ => String::new(),
                 };
-                if !head.is_empty() && item.comments().head.is_empty() {
+                if heads == Heads::Lost && item.value().is_none() {
+                    if !item.comments().head.is_empty() {
+                        item.comments_mut().head.clear();
+                    }
+                } else if !head.is_empty() && item.comments().head.is_empty() {
                     item.comments_mut().head = head;
                 }
-                raise_heads(item);
+                raise_heads(item, Heads::Kept);
             }
         }
         _ => {}

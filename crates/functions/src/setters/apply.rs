@@ -1,61 +1,98 @@
 //! `apply-setters`: writes given values into the fields whose comments name them.
 
+mod first;
+mod secrets;
+
 use super::{Visitor, list_comment, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W1, W3},
+    list::{ResourceList, W0, W1, W3_PLACES},
     meter::{charge, replaced},
     object::LEGACY_PATH,
     release::Release,
-    results::Report,
-    yaml::{Content, Node, ScalarStyle, Tag, parse_all},
+    results::{Report, Severity},
+    yaml::{Content, Node, ScalarStyle, SequenceIndent, Tag, parse_all, write_node},
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::unknown("v0.3.0").of_2026(),
-    Release::native("v0.2.5", W3, &ApplySetters).of_2026(),
-    Release::native("v0.2.2", W1, &ApplySetters)
+    Release::native("v0.3.0", W3_PLACES, &V0_3_0).of_2026(),
+    Release::native("v0.2.5", W3_PLACES, &V0_2_5).of_2026(),
+    Release::native("v0.2.2", W1, &V0_2_0)
         .with_digests(&["sha256:b13f1cb460e04461290c6a43dbd9c76c8e0d7eced95d5c7a0e8a80ea2253204d"]),
-    Release::native("v0.2.1", W1, &ApplySetters),
-    Release::native("v0.2.0", W1, &ApplySetters),
-    Release::unknown("v0.1.1"),
-    Release::unknown("v0.1.0"),
+    Release::native("v0.2.1", W1, &V0_2_0),
+    Release::native("v0.2.0", W1, &V0_2_0),
+    Release::native("v0.1.1", W0, &V0_1_1),
+    Release::native("v0.1.0", W0, &first::ApplySetters),
 ];
 
+/// Fields that were set are reported with their object, and with what they were
+/// and are, unless that looks like a secret.
+const V0_3_0: ApplySetters = ApplySetters {
+    tells_values: true,
+    ..V0_2_5
+};
+/// Files are also known by their newer annotation.
+const V0_2_5: ApplySetters = ApplySetters {
+    knows_internal_path: true,
+    ..V0_2_0
+};
+const V0_2_0: ApplySetters = ApplySetters {
+    nothing_to_set_fails: false,
+    knows_internal_path: false,
+    tells_values: false,
+};
+const V0_1_1: ApplySetters = ApplySetters {
+    nothing_to_set_fails: true,
+    ..V0_2_0
+};
+
 #[derive(Debug)]
-pub(crate) struct ApplySetters;
+struct ApplySetters {
+    nothing_to_set_fails: bool,
+    knows_internal_path: bool,
+    tells_values: bool,
+}
 
 impl Function for ApplySetters {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
-        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        let data = list.config.as_ref().map_or_else(Vec::new, Node::data);
+        let fail = |list: &mut ResourceList, message: String| {
+            let told = format!("failed to apply setters: {message}");
+            report_failure(list, told, message)
+        };
         let mut setting = Setting {
-            setters: data.into_iter().map(owned).collect(),
+            setters: given(list.config.as_ref()),
             file: String::new(),
+            object: self.tells_values.then(Default::default),
             results: Vec::new(),
         };
-        let mut walked = Ok(());
+        if self.nothing_to_set_fails && setting.setters.is_empty() {
+            let message = "input setters list cannot be empty";
+            return Err(fail(list, message.into()));
+        }
         for item in &mut list.items {
             clock.check()?;
-            setting.file = item.annotation(LEGACY_PATH).to_owned();
-            walked = walk(&mut setting, item, "");
-            if walked.is_err() {
-                break;
-            }
-        }
-        if let Err(stop) = walked {
-            let Stop::Failed(message) = stop else {
-                return Err(stop);
+            let path = match self.knows_internal_path {
+                true => item.path(),
+                false => item.annotation(LEGACY_PATH),
             };
-            let told = format!("failed to apply setters: {message}");
-            return Err(report_failure(list, told, message));
+            setting.file = path.to_owned();
+            if let Some(object) = &mut setting.object {
+                *object = item.identity();
+            }
+            match walk(&mut setting, item, "") {
+                Err(Stop::Failed(message)) => return Err(fail(list, message)),
+                walked => walked?,
+            }
         }
         list.results = setting.results;
         if list.results.is_empty() {
-            let message = "no matches for input setter(s)".to_owned();
+            if self.nothing_to_set_fails {
+                let message = "no matches for the input list of setters";
+                return Err(fail(list, message.into()));
+            }
             list.results.push(Report {
-                message,
+                message: "no matches for input setter(s)".to_owned(),
                 ..Report::default()
             });
         }
@@ -63,90 +100,138 @@ impl Function for ApplySetters {
     }
 }
 
+/// The setters that a configuration gives.
+fn given(config: Option<&Node>) -> Vec<(String, String)> {
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let data = config.map_or_else(Vec::new, Node::data);
+    data.into_iter().map(owned).collect()
+}
+
 struct Setting {
     setters: Vec<(String, String)>,
     file: String,
+    /// The object at hand, if results name it.
+    object: Option<[String; 4]>,
     results: Vec<Report>,
 }
 
 impl Setting {
-    fn concerns(&self, pattern: &str) -> bool {
-        let named = |(name, _): &(String, String)| pattern.contains(&pattern::placeholder(name));
-        self.setters.iter().any(named)
+    fn report(&mut self, pattern: &str, was: &str, is: &str, path: &str) {
+        charge(2 * is.len());
+        let Some(object) = &self.object else {
+            let message = format!("set field value to {}", go::quote(is));
+            let report = Report::about_field(message, path.to_owned(), &self.file);
+            self.results.push(report);
+            return;
+        };
+        charge(was.len());
+        let [was, is] = [was, is].map(|value| secrets::shown(value, path, pattern));
+        let message = format!("set field value to {}", go::quote(&is));
+        self.results.push(Report {
+            severity: Some(Severity::Info),
+            object: Some(object.clone()),
+            values: Some([was, is]),
+            ..Report::about_field(message, path.to_owned(), &self.file)
+        });
     }
+}
 
-    fn report(&mut self, value: &str, path: &str) {
-        charge(2 * value.len());
-        let message = format!("set field value to {}", go::quote(value));
-        self.results
-            .push(Report::about_field(message, path.to_owned(), &self.file));
+/// Whether the pattern names one of the setters.
+fn concerns(setters: &[(String, String)], pattern: &str) -> bool {
+    let named = |(name, _): &(String, String)| pattern.contains(&pattern::placeholder(name));
+    setters.iter().any(named)
+}
+
+/// The value for a list; the pattern has to be one name and nothing else.
+fn list_value(setters: &[(String, String)], pattern: &str) -> Result<String, Stop> {
+    let is_one_name = pattern::names(pattern).len() == 1;
+    if !(is_one_name && pattern.starts_with("${") && pattern.ends_with('}')) {
+        let pattern = go::quote(pattern);
+        return Err(format!("invalid setter pattern for array node: {pattern}").into());
     }
+    let name = pattern::bare(pattern);
+    let given = setters.iter().find(|(setter, _)| setter == name);
+    Ok(given.map_or(String::new(), |(_, value)| value.clone()))
+}
+
+fn not_a_list(given: &str) -> Stop {
+    let given = go::quote(given);
+    format!("input to array setter must be an array of values, but found {given}").into()
+}
+
+/// The pattern with every given value in the place of its name.
+fn filled(setters: &[(String, String)], pattern: &str) -> Result<String, Stop> {
+    let mut text = pattern.to_owned();
+    for (name, value) in setters {
+        text = replaced(&text, &pattern::placeholder(name), value)?;
+    }
+    Ok(text)
+}
+
+/// Fails if names are left in the text.
+fn check_resolved(text: &str) -> Result<(), Stop> {
+    let names = pattern::names(text).into_iter();
+    let missing: Vec<String> = names.map(pattern::placeholder).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing = go::list(missing.iter().map(String::as_str));
+    Err(format!("values for setters {missing} must be provided").into())
 }
 
 impl Visitor for Setting {
     fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), Stop> {
         let comment = list_comment(key, value).to_owned();
-        let Some(pattern) = pattern::of_comment(&comment).filter(|pattern| self.concerns(pattern))
-        else {
+        let Some(pattern) = pattern::of_comment(&comment) else {
             return Ok(());
         };
-        let is_one_name = pattern::names(pattern).len() == 1;
-        if !(is_one_name && pattern.starts_with("${") && pattern.ends_with('}')) {
-            let pattern = go::quote(pattern);
-            return Err(format!("invalid setter pattern for array node: {pattern}").into());
+        if !concerns(&self.setters, pattern) {
+            return Ok(());
         }
-        let name = pattern::bare(pattern);
-        let given = self.setters.iter().find(|(setter, _)| setter == name);
-        let given = given.map_or(String::new(), |(_, value)| value.clone());
+        let given = list_value(&self.setters, pattern)?;
+        let was = match self.object {
+            Some(_) => write_node(value, SequenceIndent::Compact),
+            None => String::new(),
+        };
         if given.is_empty() {
             value.content = Content::Sequence {
                 items: Vec::new(),
                 flow: true,
             };
-            value.comments_mut().line = comment;
+            value.comments_mut().line.clone_from(&comment);
             key.comments_mut().line.clear();
         } else {
-            let parsed = parse_all(&given)
-                .ok()
-                .and_then(|documents| documents.into_iter().next());
+            let parsed = parse_all(&given).ok();
+            let document = parsed.and_then(|documents| documents.into_iter().next());
             let Some(Content::Sequence { items, .. }) =
-                parsed.map(|document| document.root.content)
+                document.map(|document| document.root.content)
             else {
-                let given = go::quote(&given);
-                return Err(format!(
-                    "input to array setter must be an array of values, but found {given}"
-                )
-                .into());
+                return Err(not_a_list(&given));
             };
             value.content = Content::Sequence { items, flow: false };
-            key.comments_mut().line = comment;
+            key.comments_mut().line.clone_from(&comment);
         }
-        self.report(&given, path);
+        self.report(pattern, &was, &given, path);
         Ok(())
     }
 
     fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), Stop> {
-        let comment = &node.comments().line;
-        let Some(pattern) = pattern::of_comment(comment).filter(|pattern| self.concerns(pattern))
-        else {
+        let Some(pattern) = pattern::of_comment(&node.comments().line) else {
             return Ok(());
         };
-        let mut text = pattern.to_owned();
-        for (name, value) in &self.setters {
-            text = replaced(&text, &pattern::placeholder(name), value)?;
+        if !concerns(&self.setters, pattern) {
+            return Ok(());
         }
-        // Names that are not given keep the values that they have.
-        for (name, value) in pattern::values(pattern, node.value().unwrap_or("")) {
-            text = replaced(&text, &pattern::placeholder(name), &value)?;
+        let pattern = pattern.to_owned();
+        let mut text = filled(&self.setters, &pattern)?;
+        let was = node.value().unwrap_or("").to_owned();
+        if !pattern::names(&text).is_empty() {
+            // Names that are not given keep the values that they have.
+            for (name, value) in pattern::values(&pattern, &was) {
+                text = replaced(&text, &pattern::placeholder(name), value)?;
+            }
         }
-        let missing: Vec<String> = pattern::names(&text)
-            .into_iter()
-            .map(pattern::placeholder)
-            .collect();
-        if !missing.is_empty() {
-            let missing = go::list(missing.iter().map(String::as_str));
-            return Err(format!("values for setters {missing} must be provided").into());
-        }
+        check_resolved(&text)?;
         if let Content::Scalar { value, style } = &mut node.content {
             charge(text.len());
             *value = text.as_str().into();
@@ -155,7 +240,7 @@ impl Visitor for Setting {
             }
         }
         node.tag = Tag::None;
-        self.report(&text, path);
+        self.report(&pattern, &was, &text, path);
         Ok(())
     }
 }

@@ -137,7 +137,10 @@ impl Visitor for Found {
     fn scalar(&mut self, node: &mut Node, _: &str) -> Result<(), Stop> {
         if let Some(pattern) = pattern::of_comment(&node.comments().line) {
             for (name, value) in pattern::values(pattern, node.value().unwrap_or("")) {
-                self.scalars.entry(name.to_owned()).or_insert((value, 0)).1 += 1;
+                self.scalars
+                    .entry(name.to_owned())
+                    .or_insert((value.to_owned(), 0))
+                    .1 += 1;
             }
         }
         Ok(())

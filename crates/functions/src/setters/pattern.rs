@@ -1,7 +1,5 @@
 //! The patterns in setter comments.
 
-use regex::Regex;
-
 const MARK: &str = "# kpt-set: ";
 
 /// The pattern of a comment; `None` if it is no setter comment.
@@ -37,29 +35,42 @@ pub(super) fn bare(pattern: &str) -> &str {
 }
 
 /// The values that the names of a pattern have in `value`; none if one of them
-/// cannot be told.
-pub(super) fn values<'a>(pattern: &'a str, value: &str) -> Vec<(&'a str, String)> {
+/// cannot be told. As by the expression with `(.*)` for each name: within the first
+/// line that fits, the first names take as much as they can.
+pub(super) fn values<'a, 'v>(pattern: &'a str, value: &'v str) -> Vec<(&'a str, &'v str)> {
     let names = names(pattern);
-    let mut expression = regex::escape(pattern);
+    let mut between = Vec::with_capacity(names.len() + 1);
+    let mut rest = pattern;
     for name in &names {
-        expression = expression.replace(&regex::escape(&placeholder(name)), "(.*)");
+        let (text, behind) = rest.split_once("${").unwrap_or((rest, ""));
+        between.push(text);
+        rest = behind.get(name.len() + 1..).unwrap_or("");
     }
-    let Some(captures) = Regex::new(&expression)
-        .ok()
-        .and_then(|regex| regex.captures(value))
-    else {
-        return Vec::new();
-    };
-    let found: Vec<String> = captures
-        .iter()
-        .skip(1)
-        .flatten()
-        .map(|found| found.as_str().to_owned())
-        .collect();
-    if found.len() != names.len() || found.iter().any(String::is_empty) {
+    between.push(rest);
+    let found = value.split('\n').find_map(|line| groups(line, &between));
+    let found = found.unwrap_or_default();
+    if found.iter().any(|found| found.is_empty()) {
         return Vec::new();
     }
     names.into_iter().zip(found).collect()
+}
+
+/// What stands between these texts in a line, the texts as far to the right as
+/// they can be.
+fn groups<'v>(line: &'v str, texts: &[&str]) -> Option<Vec<&'v str>> {
+    let (first, others) = texts.split_first()?;
+    let mut rest = &line[line.find(first)? + first.len()..];
+    let mut groups = Vec::with_capacity(texts.len());
+    for text in others.iter().rev() {
+        let at = rest.rfind(text)?;
+        groups.push(&rest[at + text.len()..]);
+        rest = &rest[..at];
+    }
+    groups.push(rest);
+    groups.reverse();
+    // What is behind the last text is no name's.
+    groups.truncate(others.len());
+    Some(groups)
 }
 
 #[cfg(test)]
@@ -69,13 +80,11 @@ mod tests {
     #[test]
     fn values_are_read_off_a_text_by_its_pattern() {
         let told = values("app.${stage}.${domain}", "app.dev.example");
-        assert_eq!(
-            told,
-            [
-                ("stage", "dev".to_owned()),
-                ("domain", "example".to_owned())
-            ]
-        );
+        assert_eq!(told, [("stage", "dev"), ("domain", "example")]);
+        let greedy = values("${a}-${b}", "x-y-z\nother");
+        assert_eq!(greedy, [("a", "x-y"), ("b", "z")]);
+        assert_eq!(values("p:${a}.", "a\np:b.c.d\n"), [("a", "b.c")]);
+        assert!(values("${a}${b}", "x").is_empty());
         assert!(values("app.${stage}", "other").is_empty());
         assert!(values("app.${stage}", "app.").is_empty());
     }
