@@ -1,9 +1,11 @@
 //! `apply-replacements`: copies a value from one object's field to fields of
 //! others, as kustomize's replacements do.
 
-mod options;
+mod config;
+mod getter;
 mod path;
 mod selection;
+mod structured;
 
 use crate::{
     function::{Clock, Function, Stop},
@@ -13,35 +15,82 @@ use crate::{
     release::Release,
     results::Report,
     runner_config::FAILURE,
+    typed::{self, Scalars},
     yaml::{Content, Node, SequenceIndent, Tag, parse_all, write_node},
 };
 
-use options::Options;
-use selection::{Id, fits_labels};
+use config::{Config, Options, Replacement, Source, Target};
+use getter::Wording;
+use selection::{Choice, Comparison, Id};
 
 const KIND: &str = "ApplyReplacements";
 const API_VERSION: &str = "fn.kpt.dev/v1alpha1";
 const DEFAULT_FIELD: &str = "metadata.name";
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::unknown("v0.1.6").of_2026(),
-    Release::native("v0.1.5", W4, &ApplyReplacements).also(&["master-20260113"]),
-    Release::native("v0.1.3", W4, &ApplyReplacements),
-    Release::unknown("v0.1.2"),
-    Release::unknown("v0.1.1"),
-    Release::unknown("v0.1.0"),
+    Release::native("v0.1.6", W4, &V0_1_6).of_2026(),
+    Release::native("v0.1.5", W4, &V0_1_5).also(&["master-20260113"]),
+    Release::native("v0.1.3", W4, &V0_1_5),
+    Release::native("v0.1.2", W4, &V0_1_2),
+    Release::native("v0.1.1", W4, &V0_1_1),
+    Release::native("v0.1.0", W4, &V0_1_0),
 ];
 
+/// kustomize 0.21.
+const V0_1_6: ApplyReplacements = ApplyReplacements {
+    comparison: Comparison::Expressions,
+    has_structured_text: true,
+    ..V0_1_5
+};
+
+/// kustomize 0.20.
+const V0_1_5: ApplyReplacements = ApplyReplacements {
+    names_missing_config: true,
+    has_source_value: true,
+    copies_nodes: false,
+    comparison: Comparison::AllIdentities,
+    has_structured_text: false,
+};
+
+/// kustomize 0.19.
+const V0_1_2: ApplyReplacements = ApplyReplacements {
+    has_source_value: false,
+    ..V0_1_5
+};
+
+/// kustomize 0.10.
+const V0_1_1: ApplyReplacements = ApplyReplacements {
+    copies_nodes: true,
+    comparison: Comparison::EachIdentity,
+    ..V0_1_2
+};
+
+const V0_1_0: ApplyReplacements = ApplyReplacements {
+    names_missing_config: false,
+    ..V0_1_1
+};
+
+/// What releases do differently.
 #[derive(Debug)]
-pub(crate) struct ApplyReplacements;
+pub(crate) struct ApplyReplacements {
+    /// Whether a missing configuration is reported as such.
+    names_missing_config: bool,
+    /// Whether `sourceValue` counts.
+    has_source_value: bool,
+    /// Whether a target becomes a copy of the source, comment and style included;
+    /// such releases skip targets that are not there and know no `*`.
+    copies_nodes: bool,
+    comparison: Comparison,
+    /// Whether paths lead into text that is YAML or JSON itself.
+    has_structured_text: bool,
+}
 
 impl Function for ApplyReplacements {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        list.keeps_empty_config = !self.names_missing_config;
         let mut items: Vec<Node> = list.items.iter().map(reread).collect();
-        let applied = match check_config(list.config()) {
-            Err(message) => Err(Stop::Failed(message)),
-            Ok(config) => apply_all(config, &mut items, clock),
-        };
+        let config = self.read_config(list.config.as_ref());
+        let applied = config.and_then(|config| self.apply_all(&config, &mut items, clock));
         match applied {
             Ok(()) => {
                 list.items = items.iter().map(reread).collect();
@@ -56,6 +105,9 @@ impl Function for ApplyReplacements {
     }
 }
 
+/// What the SDK reports of a pointer that is nil.
+const NIL: &str = "runtime error: invalid memory address or nil pointer dereference";
+
 /// The Go function writes and reads every object before and after.
 fn reread(item: &Node) -> Node {
     let documents = parse_all(&write_node(item, SequenceIndent::Compact)).ok();
@@ -63,151 +115,201 @@ fn reread(item: &Node) -> Node {
     document.map_or_else(|| item.clone(), |document| document.root)
 }
 
-fn check_config(config: Option<&Node>) -> Result<&Node, String> {
-    let Some(config) = config else {
-        return Err(format!("FunctionConfig is missing. Expect `{KIND}`"));
-    };
-    if config.kind() != KIND || config.api_version() != API_VERSION {
-        return Err(format!(
-            "received functionConfig of kind {} and apiVersion {}, only functionConfig of kind {KIND} and apiVersion {API_VERSION} is supported",
-            config.kind(),
-            config.api_version()
-        ));
+impl ApplyReplacements {
+    fn read_config(&self, config: Option<&Node>) -> Result<Config, Stop> {
+        let is_empty = config.is_none_or(|config| config.fields().is_empty());
+        let config = match config {
+            Some(config) if !self.names_missing_config || !is_empty => config,
+            None if !self.names_missing_config => return Err(Stop::Failed(NIL.into())),
+            _ => {
+                let message = format!("FunctionConfig is missing. Expect `{KIND}`");
+                return Err(Stop::Failed(message));
+            }
+        };
+        let (kind, api_version) = (config.kind(), config.api_version());
+        if kind != KIND || api_version != API_VERSION {
+            return Err(Stop::Failed(format!(
+                "received functionConfig of kind {kind} and apiVersion {api_version}, \
+                 only functionConfig of kind {KIND} and apiVersion {API_VERSION} is supported",
+            )));
+        }
+        typed::read(config, Scalars::Strict).map_err(|error| {
+            Stop::Failed(format!(
+                "unable to convert functionConfig to replacements:\n\
+                 unable to convert object to *replacements.Replacements with error: {error}"
+            ))
+        })
     }
-    Ok(config)
-}
 
-fn apply_all(config: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Stop> {
-    let replacements = config.get("replacements").map_or(&[][..], Node::items);
-    for replacement in replacements {
-        clock.check()?;
-        let targets = replacement
-            .get("targets")
-            .filter(|targets| !targets.is_null());
-        let (source, value) = (replacement.get("source"), replacement.get("sourceValue"));
-        let Some(targets) = targets.filter(|_| source.is_some() || value.is_some()) else {
-            return Err(Stop::Failed(
-                "replacements must specify a source and at least one target".into(),
+    fn apply_all(&self, config: &Config, items: &mut [Node], clock: &Clock) -> Result<(), Stop> {
+        for replacement in &config.replacements.0 {
+            clock.check()?;
+            let Replacement {
+                source, targets, ..
+            } = replacement;
+            let given = replacement.source_value.as_ref();
+            let given = given.filter(|_| self.has_source_value);
+            let Some(targets) = targets
+                .as_ref()
+                .filter(|_| source.is_some() || given.is_some())
+            else {
+                return Err(Stop::Failed(
+                    "replacements must specify a source and at least one target".into(),
+                ));
+            };
+            let value = match (source, given) {
+                (Some(_), Some(_)) => {
+                    return Err(Stop::Failed(
+                        "value and resource selectors are mutually exclusive".into(),
+                    ));
+                }
+                (_, Some(value)) => {
+                    let mut text = Node::text(value);
+                    text.tag = Tag::None;
+                    text
+                }
+                (Some(source), None) => self.source_value(source, items)?,
+                (None, None) => continue,
+            };
+            for target in &targets.0 {
+                let target = target.as_ref().ok_or_else(|| Stop::Panicked(NIL.into()))?;
+                self.apply(target, &value, items, clock)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn source_value(&self, source: &Source, items: &mut [Node]) -> Result<Node, String> {
+        let selector = source.id();
+        let mut found = None;
+        for (at, item) in items.iter().enumerate() {
+            let ids = Id::all_of(item).map_err(|error| match self.copies_nodes {
+                true => error,
+                false => format!("error getting node IDs: {error}"),
+            })?;
+            if !ids.iter().any(|id| id.is_selected_by(&selector)) {
+                continue;
+            }
+            if found.replace(at).is_some() {
+                let source = source.printed();
+                return Err(format!("multiple matches for selector {source}"));
+            }
+        }
+        let Some(object) = found.and_then(|at| items.get_mut(at)) else {
+            return Err(format!("nothing selected by {}", source.printed()));
+        };
+        let field = match source.field_path.as_str() {
+            "" => DEFAULT_FIELD,
+            field => field,
+        };
+        let value = getter::get(
+            object,
+            &path::split(field, self.copies_nodes),
+            None,
+            self.wording(),
+        )
+        .map_err(|error| match self.copies_nodes {
+            true => error,
+            false => format!("error looking up replacement source: {error}"),
+        })?;
+        let is_empty = |node: &Node| {
+            node.is_null()
+                || (node.value().is_none() && node.fields().is_empty() && node.items().is_empty())
+        };
+        let Some(value) = value.filter(|value| !is_empty(value)) else {
+            let mut id = selector.printed();
+            if self.copies_nodes {
+                let options = source.options.as_ref().and_then(Options::printed);
+                let more = [Some(field.to_owned()), options];
+                id = more
+                    .into_iter()
+                    .flatten()
+                    .fold(id, |id, part| format!("{id}:{part}"));
+            }
+            return Err(format!(
+                "fieldPath `{field}` is missing for replacement source {id}"
             ));
         };
-        let value = match (source, value) {
-            (Some(_), Some(_)) => {
-                return Err(Stop::Failed(
-                    "value and resource selectors are mutually exclusive".into(),
-                ));
-            }
-            (_, Some(value)) => {
-                let mut text = Node::text(value.value().unwrap_or(""));
-                text.tag = Tag::None;
-                text
-            }
-            (Some(source), None) => source_value(source, items)?,
-            (None, None) => continue,
-        };
-        for target in targets.items() {
-            apply(target, &value, items, clock)?;
+        let options = source.options.clone().unwrap_or_default();
+        if options.delimiter.is_empty() {
+            return Ok(value.clone());
         }
+        let Some(text) = value.value() else {
+            return Err("delimiter option can only be used with scalar nodes".into());
+        };
+        let mut parts = text.split(&options.delimiter);
+        let part = usize::try_from(options.index)
+            .ok()
+            .and_then(|index| parts.nth(index));
+        let Some(part) = part else {
+            let index = options.index;
+            return Err(format!(
+                "options.index {index} is out of bounds for value {text}"
+            ));
+        };
+        let mut value = value.clone();
+        value.set_value(part);
+        Ok(value)
     }
-    Ok(())
-}
 
-fn source_value(source: &Node, items: &[Node]) -> Result<Node, String> {
-    let selector = Id::of_selector(source);
-    let field = source.get("fieldPath").and_then(Node::value).unwrap_or("");
-    let options = Options::of(source);
-    let printed = || {
-        let path = if field.is_empty() {
-            String::new()
+    fn apply(
+        &self,
+        target: &Target,
+        value: &Node,
+        items: &mut [Node],
+        clock: &Clock,
+    ) -> Result<(), Stop> {
+        let Some(select) = &target.select else {
+            let message = "target must specify resources to select";
+            return Err(Stop::Failed(message.into()));
+        };
+        if target.reject.0.iter().any(Option::is_none) {
+            return Err(Stop::Panicked(NIL.into()));
+        }
+        let fields = match &target.field_paths[..] {
+            [] => &[DEFAULT_FIELD.to_owned()][..],
+            fields => fields,
+        };
+        let options = target.options.clone().unwrap_or_default();
+        let choice = Choice::new(target, select, self.comparison)?;
+        for item in items {
+            clock.check()?;
+            if !choice.takes(item, select)? {
+                continue;
+            }
+            for field in fields {
+                if self.copies_nodes {
+                    copy_node(item, field, value, &options)?;
+                } else if !(self.has_structured_text
+                    && structured::set(item, field, value, options.create))
+                {
+                    copy(item, field, value, &options)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wording(&self) -> Wording {
+        if self.copies_nodes {
+            Wording::WithPath
         } else {
-            format!(":{field}")
-        };
-        format!("{}{path}{}", selector.printed(), options.printed())
-    };
-    let is_selected = |item: &&Node| {
-        Id::all_of(item)
-            .iter()
-            .any(|id| id.is_selected_by(&selector))
-    };
-    let mut found = items.iter().filter(is_selected);
-    let Some(object) = found.next() else {
-        return Err(format!("nothing selected by {}", printed()));
-    };
-    if found.next().is_some() {
-        return Err(format!("multiple matches for selector {}", printed()));
+            Wording::WithContents
+        }
     }
-    let field = if field.is_empty() {
-        DEFAULT_FIELD
-    } else {
-        field
-    };
-    let value = path::lookup(object, &path::split(field))
-        .map_err(|error| format!("error looking up replacement source: {error}"))?;
-    let is_empty = |node: &&Node| {
-        node.is_null()
-            || (node.value().is_none() && node.fields().is_empty() && node.items().is_empty())
-    };
-    let Some(value) = value.filter(|value| !is_empty(value)) else {
-        let id = selector.printed();
-        return Err(format!(
-            "fieldPath `{field}` is missing for replacement source {id}"
-        ));
-    };
-    if options.delimiter.is_empty() {
-        return Ok(value.clone());
-    }
-    let Some(text) = value.value() else {
-        return Err("delimiter option can only be used with scalar nodes".into());
-    };
-    let mut parts = text.split(&options.delimiter);
-    let part = usize::try_from(options.index)
-        .ok()
-        .and_then(|index| parts.nth(index));
-    let Some(part) = part else {
-        let index = options.index;
-        return Err(format!(
-            "options.index {index} is out of bounds for value {text}"
-        ));
-    };
-    let mut value = value.clone();
-    value.set_value(part);
-    Ok(value)
 }
 
-fn apply(target: &Node, value: &Node, items: &mut [Node], clock: &Clock) -> Result<(), Stop> {
-    let Some(select) = target.get("select").filter(|select| !select.is_null()) else {
-        return Err("target must specify resources to select".to_owned().into());
+/// The target becomes what the source is.
+fn copy_node(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result<(), String> {
+    let create = options.create.then(|| path::Leaf::of(value));
+    let path = path::split(field, true);
+    let Some(node) = getter::get(item, &path, create, Wording::WithPath)? else {
+        return Ok(());
     };
-    let rejects = target.get("reject").map_or(&[][..], Node::items);
-    let fields: Vec<&str> = match target.get("fieldPaths").map_or(&[][..], Node::items) {
-        [] => vec![DEFAULT_FIELD],
-        fields => fields.iter().filter_map(Node::value).collect(),
-    };
-    let options = Options::of(target);
-    let selector = Id::of_selector(select);
-    let rejected: Vec<Id> = rejects
-        .iter()
-        .map(Id::of_selector)
-        .filter(|id| !id.is_empty())
-        .collect();
-    for item in items {
-        clock.check()?;
-        let mut fits = fits_labels(item, select)?;
-        for reject in rejects {
-            let has_selector = ["annotationSelector", "labelSelector"]
-                .iter()
-                .any(|name| !reject.text_at(&[name]).is_empty());
-            fits = fits && !(has_selector && fits_labels(item, reject)?);
-        }
-        let ids = Id::all_of(item);
-        let is_rejected = rejected
-            .iter()
-            .any(|reject| ids.iter().any(|id| id.is_selected_by(reject)));
-        if !fits || is_rejected || !ids.iter().any(|id| id.is_selected_by(&selector)) {
-            continue;
-        }
-        for field in &fields {
-            copy(item, field, value, &options)?;
-        }
+    let text = joined(node, value, options)?;
+    *node = value.clone();
+    if let Some(text) = text {
+        node.set_value(&text);
     }
     Ok(())
 }
@@ -224,7 +326,7 @@ fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result
     );
     let create = options.create.then(|| path::Leaf::of(value));
     let mut failed = None;
-    let count = path::visit(item, &path::split(field), create, &mut |node| {
+    let count = path::visit(item, &path::split(field, false), create, &mut |node| {
         if let Err(error) = set(node, value, options) {
             failed.get_or_insert(error);
         }
@@ -238,24 +340,32 @@ fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result
 }
 
 fn set(node: &mut Node, value: &Node, options: &Options) -> Result<(), String> {
-    charge(value.value().map_or(0, str::len) + node.value().map_or(0, str::len));
-    let mut text = value.value().unwrap_or("").to_owned();
-    if !options.delimiter.is_empty() {
-        let Some(old) = node.value() else {
-            return Err("delimiter option can only be used with scalar nodes".into());
-        };
-        let mut parts: Vec<&str> = old.split(&options.delimiter).collect();
-        match usize::try_from(options.index) {
-            Err(_) => parts.insert(0, &text),
-            Ok(index) if index >= parts.len() => parts.push(&text),
-            Ok(index) => parts[index] = &text,
-        }
-        text = parts.join(&options.delimiter);
-    }
+    let text = joined(node, value, options)?;
+    let text = text.as_deref().or(value.value()).unwrap_or("");
     match &node.content {
         // Only the text: whether it is quoted is the target's affair.
-        Content::Scalar { .. } => node.set_value(&text),
+        Content::Scalar { .. } => node.set_value(text),
         _ => *node = value.clone(),
     }
     Ok(())
+}
+
+/// The target's text with the value in its place among the parts, if the text is
+/// made of parts.
+fn joined(node: &Node, value: &Node, options: &Options) -> Result<Option<String>, String> {
+    if options.delimiter.is_empty() {
+        return Ok(None);
+    }
+    let Some(old) = node.value() else {
+        return Err("delimiter option can only be used with scalar nodes".into());
+    };
+    let text = value.value().unwrap_or("");
+    charge(text.len() + old.len());
+    let mut parts: Vec<&str> = old.split(&options.delimiter).collect();
+    match usize::try_from(options.index) {
+        Err(_) => parts.insert(0, text),
+        Ok(index) if index >= parts.len() => parts.push(text),
+        Ok(index) => parts[index] = text,
+    }
+    Ok(Some(parts.join(&options.delimiter)))
 }

@@ -3,7 +3,9 @@
 
 mod references;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Deserialize;
 
 use crate::{
     fieldspec::{Create, FieldSpec, replace_scalar},
@@ -12,6 +14,7 @@ use crate::{
     object::{DEPENDS_ON, INDEX, LEGACY_INDEX, LEGACY_PATH, PATH, is_reference_part},
     release::Release,
     resmap,
+    typed::{self, Scalars},
     yaml::{Node, SequenceIndent, write_node},
 };
 
@@ -73,12 +76,14 @@ impl Function for EnsureNameSubstring {
 enum Edit {
     Prepend(String),
     Append(String),
+    /// Nowhere: an unknown mode of a typed configuration.
+    Nowhere(String),
 }
 
 impl Edit {
     fn text(&self) -> &str {
         match self {
-            Self::Prepend(text) | Self::Append(text) => text,
+            Self::Prepend(text) | Self::Append(text) | Self::Nowhere(text) => text,
         }
     }
 
@@ -86,6 +91,7 @@ impl Edit {
         match self {
             Self::Prepend(text) => format!("{text}{name}"),
             Self::Append(text) => format!("{name}{text}"),
+            Self::Nowhere(_) => name.to_owned(),
         }
     }
 }
@@ -93,34 +99,38 @@ impl Edit {
 fn configure(config: Option<&Node>) -> Result<(Edit, Vec<FieldSpec>), String> {
     let empty = Node::mapping(Vec::new());
     let config = config.unwrap_or(&empty);
-    let (mode, text, specs) = match (config.api_version(), config.kind()) {
+    resmap::check(std::slice::from_ref(config))?;
+    let edit = |mode: &str, text: String| match mode {
+        "prepend" => Edit::Prepend(text),
+        "append" => Edit::Append(text),
+        _ => Edit::Nowhere(text),
+    };
+    let (edit, specs, both) = match (config.api_version(), config.kind()) {
         ("v1", "ConfigMap") => {
-            let data = config.data();
-            let [(mode, text)] = data[..] else {
-                let count = data.len();
+            let ConfigMap { data } = read(config)?;
+            let count = data.len();
+            let (1, Some((mode, text))) = (count, data.into_iter().next()) else {
                 return Err(format!(
                     "only 1 entry is allowed in the ConfigMap, but got: {count}"
                 ));
             };
-            (mode, text, Vec::new())
+            if mode != "prepend" && mode != "append" {
+                return Err(format!(
+                    "unknown editMode: {mode}, only prepend and append are allowed"
+                ));
+            }
+            (edit(&mode, text), Vec::new(), false)
         }
         ("fn.kpt.dev/v1alpha1", "EnsureNameSubstring") => {
+            let given: Given = read(config)?;
             let (fields, old) = (config.get("additionalNameFields"), config.get("fieldSpecs"));
-            if fields.is_some() && old.is_some() {
-                return Err(
-                    "`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`"
-                        .into(),
-                );
-            }
-            let mode = match config.text_at(&["editMode"]) {
+            let mode = match given.edit_mode.as_str() {
                 "" => "prepend",
                 mode => mode,
             };
-            (
-                mode,
-                config.text_at(&["substring"]),
-                FieldSpec::read_all(fields.or(old)),
-            )
+            let specs = FieldSpec::read_all(fields.or(old));
+            let both = fields.is_some() && old.is_some();
+            (edit(mode, given.substring), specs, both)
         }
         (api_version, kind) => {
             return Err(format!(
@@ -129,19 +139,34 @@ fn configure(config: Option<&Node>) -> Result<(Edit, Vec<FieldSpec>), String> {
             ));
         }
     };
-    let edit = match mode {
-        "prepend" => Edit::Prepend(text.to_owned()),
-        "append" => Edit::Append(text.to_owned()),
-        mode => {
-            return Err(format!(
-                "unknown editMode: {mode}, only prepend and append are allowed"
-            ));
-        }
-    };
-    match edit.text() {
-        "" => Err("substring must not be empty".into()),
-        _ => Ok((edit, specs)),
+    if edit.text().is_empty() {
+        return Err("substring must not be empty".into());
     }
+    if both {
+        let message =
+            "`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`";
+        return Err(message.into());
+    }
+    Ok((edit, specs))
+}
+
+/// Reads a configuration as `sigs.k8s.io/yaml` does.
+fn read<'de, T: Deserialize<'de>>(config: &'de Node) -> Result<T, String> {
+    typed::read(config, Scalars::ToText)
+        .map_err(|error| format!("error unmarshaling JSON: while decoding JSON: {error}"))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename = "ConfigMap")]
+struct ConfigMap {
+    data: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename = "EnsureNameSubstring", rename_all = "camelCase")]
+struct Given {
+    substring: String,
+    edit_mode: String,
 }
 
 /// An object, and the name it had.
@@ -224,6 +249,9 @@ fn contains(object: &Node, spec: &FieldSpec, text: &str) -> bool {
 
 /// A depends-on annotation follows the object that it names.
 fn follow_dependency(object: &mut Node, edit: &Edit, known: &HashSet<[String; 3]>) {
+    if matches!(edit, Edit::Nowhere(_)) {
+        return;
+    }
     let parts: Vec<&str> = object.annotation(DEPENDS_ON).split('/').collect();
     let (group, kind, name) = match parts[..] {
         [group, "namespaces", _, kind, name] | [group, kind, name] => (group, kind, name),

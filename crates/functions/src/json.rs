@@ -82,3 +82,60 @@ pub(crate) fn string(text: &str) -> String {
     json.push('"');
     json
 }
+
+/// A value as `encoding/json` writes it, on one line or indented by two.
+pub(crate) fn text(node: &Node, indented: bool) -> String {
+    let mut json = String::new();
+    write(&mut json, &through(node), indented.then_some(0));
+    json
+}
+
+/// `depth` is how far lines are indented, if there are lines.
+fn write(json: &mut String, node: &Node, depth: Option<usize>) {
+    let inner = depth.map(|depth| depth + 1);
+    let line = |json: &mut String, depth: Option<usize>| {
+        if let Some(depth) = depth {
+            json.push('\n');
+            json.extend(std::iter::repeat_n("  ", depth));
+        }
+    };
+    match &node.content {
+        Content::Mapping { fields, .. } if fields.is_empty() => json.push_str("{}"),
+        Content::Sequence { items, .. } if items.is_empty() => json.push_str("[]"),
+        Content::Mapping { fields, .. } => {
+            let mut sorted: Vec<(&str, &Node)> = fields
+                .iter()
+                .map(|(key, value)| (key.value().unwrap_or(""), value))
+                .collect();
+            sorted.sort_by_key(|(key, _)| *key);
+            for (at, (key, value)) in sorted.into_iter().enumerate() {
+                json.push(if at == 0 { '{' } else { ',' });
+                line(json, inner);
+                json.push_str(&string(key));
+                json.push_str(if depth.is_some() { ": " } else { ":" });
+                write(json, value, inner);
+            }
+            line(json, depth);
+            json.push('}');
+        }
+        Content::Sequence { items, .. } => {
+            for (at, item) in items.iter().enumerate() {
+                json.push(if at == 0 { '[' } else { ',' });
+                line(json, inner);
+                write(json, item, inner);
+            }
+            line(json, depth);
+            json.push(']');
+        }
+        Content::Scalar { value, .. } => match node.tag {
+            Tag::Null => json.push_str("null"),
+            Tag::Bool => json.push_str(value),
+            Tag::Int | Tag::Float => match number(value) {
+                Some(number) => json.push_str(&go::json_float(number)),
+                None => json.push_str(&string(value)),
+            },
+            _ => json.push_str(&string(value)),
+        },
+        Content::Alias(name) => json.push_str(&string(name)),
+    }
+}

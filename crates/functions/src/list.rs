@@ -107,6 +107,8 @@ pub struct ResourceList {
     /// Results of functions that ran before, as they are.
     earlier: Option<Node>,
     pub(crate) results: Vec<Report>,
+    /// Whether an empty configuration is written back: the SDK's first releases.
+    pub(crate) keeps_empty_config: bool,
 }
 
 impl ResourceList {

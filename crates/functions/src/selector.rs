@@ -1,4 +1,6 @@
-//! Kubernetes' label selectors: `a=b, c!=d, e in (f, g), h notin (i), j, !k`.
+//! Kubernetes' label selectors: `a=b, c!=d, e in (f, g), h notin (i), j, !k, l>1`.
+
+use std::cmp::Ordering;
 
 /// One condition on a label.
 #[derive(Debug, PartialEq, Eq)]
@@ -8,6 +10,8 @@ enum Condition {
     In(String, Vec<String>),
     /// Also true of what has no such label.
     NotIn(String, Vec<String>),
+    /// Whether the label is a number greater, or less, than this.
+    Compare(String, Ordering, i64),
 }
 
 /// Conditions that all have to hold.
@@ -40,6 +44,10 @@ impl Selector {
             }
             Condition::NotIn(key, values) => {
                 value(key).is_none_or(|own| values.iter().all(|value| value != own))
+            }
+            Condition::Compare(key, wanted, bound) => {
+                let own = value(key).and_then(|own| own.parse::<i64>().ok());
+                own.is_some_and(|own| own.cmp(bound) == *wanted)
             }
         })
     }
@@ -92,6 +100,12 @@ fn condition(text: &str) -> Option<Condition> {
     if let Some((name, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
         return Some(Condition::In(key(name)?, one(value)));
     }
+    for (sign, order) in [('>', Ordering::Greater), ('<', Ordering::Less)] {
+        if let Some((name, bound)) = text.split_once(sign) {
+            let bound = bound.trim().parse().ok()?;
+            return Some(Condition::Compare(key(name)?, order, bound));
+        }
+    }
     match text.strip_prefix('!') {
         Some(name) => Some(Condition::Missing(key(name)?)),
         None => Some(Condition::Exists(key(text)?)),
@@ -104,7 +118,7 @@ mod tests {
 
     #[test]
     fn all_conditions_have_to_hold() {
-        let labels = [("app", "web"), ("tier", "front")];
+        let labels = [("app", "web"), ("tier", "front"), ("n", "3")];
         for (text, expected) in [
             ("", true),
             ("app=web", true),
@@ -112,6 +126,9 @@ mod tests {
             ("app in (web, db), tier notin (back)", true),
             ("other!=x", true),
             ("app", true),
+            ("n>2", true),
+            ("n<3", false),
+            ("a>1", false),
             ("!app", false),
             ("app=db", false),
             ("other", false),
@@ -122,7 +139,7 @@ mod tests {
                 "{text}"
             );
         }
-        for bad in ["a b", "=x", "app in web", "a in (x"] {
+        for bad in ["a b", "=x", "app in web", "a in (x", "n>x"] {
             assert!(Selector::parse(bad).is_err(), "{bad}");
         }
     }

@@ -3,7 +3,10 @@
 //! With additional fields in the configuration every object goes through JSON,
 //! as in the Go function: comments are lost and fields are sorted.
 
+use std::collections::BTreeMap;
+
 use regex::Regex;
+use serde::Deserialize;
 
 use crate::{
     fieldspec::{Create, FieldSpec},
@@ -13,7 +16,8 @@ use crate::{
     release::Release,
     results::{Report, encoded},
     runner_config::{self, Given},
-    yaml::Node,
+    typed::{self, Scalars},
+    yaml::{Node, Tag},
 };
 
 pub(crate) const RELEASES: &[Release] = &[
@@ -22,18 +26,48 @@ pub(crate) const RELEASES: &[Release] = &[
         .also(&["master-20260113"]),
     Release::unknown("v0.1.4"),
     Release::unknown("v0.1.3"),
-    Release::native("v0.1.2", W4, &SetImage)
+    Release::native("v0.1.2", W4, &V0_1_2)
         .with_digests(&["sha256:3f488461ec89741aa4a693cbde683d6abe8e1427e2dec25bb99c5ddf81e39339"]),
     Release::unknown("v0.1.1"),
     Release::unknown("v0.1.0"),
     // What was in the catalog's source after v0.1.2.
-    Release::native("head", W4, &SetImage),
+    Release::native("head", W4, &HEAD),
 ];
 
-#[derive(Debug)]
-pub(crate) struct SetImage;
+/// Goes on after errors of the configuration, with what it has.
+const V0_1_2: SetImage = SetImage { goes_on: true };
+const HEAD: SetImage = SetImage { goes_on: false };
 
-#[derive(Default)]
+/// What releases do differently.
+#[derive(Debug)]
+pub(crate) struct SetImage {
+    /// Whether images are changed although the configuration has errors.
+    goes_on: bool,
+}
+
+/// The types of a typed configuration.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[allow(dead_code, reason = "only read to find wrong types")]
+struct Typed {
+    image: Image,
+    data: BTreeMap<String, String>,
+    additional_image_fields: Vec<Field>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+#[allow(dead_code, reason = "only read to find wrong types")]
+struct Field {
+    group: String,
+    version: String,
+    kind: String,
+    path: String,
+    create: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Image {
     name: String,
     new_name: String,
@@ -43,21 +77,38 @@ struct Image {
 
 impl Function for SetImage {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
-        let fail = |list: &mut ResourceList, message: String| {
-            list.results.push(Report::error(message));
-            Stop::Failed(runner_config::FAILURE.into())
-        };
-        let given = runner_config::given(list.config.as_ref(), "SetImage");
-        let configured = given.and_then(|given| match given {
-            None => Ok((None, Image::default(), None)),
-            Some(given) => configure(&given).map(|(image, fields)| (Some(()), image, fields)),
-        });
-        let (is_given, image, fields) = match configured {
-            Ok(configured) => configured,
+        let given = match runner_config::given(list.config(), "SetImage") {
+            Ok(given) => given,
             Err(message) => return Err(fail(list, message)),
         };
-        if is_given.is_none() {
+        if let Some(Given::Object(config)) = given
+            && typed::read::<Typed>(config, Scalars::Strict).is_err()
+        {
+            // The SDK says no more than that.
+            return Err(fail(list, "SubObject has unmatched field type: `".into()));
+        }
+        let is_given = given.is_some();
+        let mut errors = Vec::new();
+        let (image, fields) = match given.map(|given| configure(&given, &mut errors)) {
+            None => (Image::default(), None),
+            Some(configured) => configured,
+        };
+        if !is_given {
             runner_config::tell_missing(list);
+        }
+        errors.extend(image.error());
+        if let (false, Some(error)) = (self.goes_on, errors.first()) {
+            return Err(fail(list, error.clone()));
+        }
+        let is_failed = !errors.is_empty();
+        for error in errors {
+            let wrong_key = error.starts_with("ConfigMap");
+            list.results.push(Report::error(if wrong_key {
+                // A mistake in a format string of Go's.
+                format!("{error}%!(EXTRA <nil>)")
+            } else {
+                format!("invalid FunctionConfig: {error}")
+            }));
         }
         let change = match Change::new(image) {
             Ok(change) => change,
@@ -66,7 +117,7 @@ impl Function for SetImage {
         let mut count = 0;
         for item in &mut list.items {
             clock.check()?;
-            count += change.containers(item);
+            count += change.containers(item)?;
         }
         if let Some(fields) = fields {
             for item in &mut list.items {
@@ -77,11 +128,32 @@ impl Function for SetImage {
         list.results.push(Report::info(format!(
             "summary: updated a total of {count} image(s)"
         )));
+        if is_failed {
+            return Err(Stop::Failed(runner_config::FAILURE.into()));
+        }
         Ok(())
     }
 }
 
-fn configure(given: &Given<'_>) -> Result<(Image, Option<Vec<FieldSpec>>), String> {
+fn fail(list: &mut ResourceList, message: String) -> Stop {
+    list.results.push(Report::error(message));
+    Stop::Failed(runner_config::FAILURE.into())
+}
+
+impl Image {
+    /// What is missing.
+    fn error(&self) -> Option<String> {
+        if self.name.is_empty() {
+            return Some("must specify `name`".into());
+        }
+        if self.new_name.is_empty() && self.new_tag.is_empty() && self.digest.is_empty() {
+            return Some("must specify one of `newName`, `newTag`, or `digest`".into());
+        }
+        None
+    }
+}
+
+fn configure(given: &Given<'_>, errors: &mut Vec<String>) -> (Image, Option<Vec<FieldSpec>>) {
     let mut image = Image::default();
     let (pairs, fields) = match given {
         Given::Data(data) => (data.clone(), None),
@@ -101,11 +173,14 @@ fn configure(given: &Given<'_>) -> Result<(Image, Option<Vec<FieldSpec>>), Strin
             "newTag" => &mut image.new_tag,
             "digest" => &mut image.digest,
             _ if matches!(given, Given::Object(_)) => continue,
-            other => return Err(format!("ConfigMap has wrong field name {other}")),
+            other => {
+                errors.push(format!("ConfigMap has wrong field name {other}"));
+                continue;
+            }
         };
         value.clone_into(place);
     }
-    Ok((image, fields))
+    (image, fields)
 }
 
 struct Change {
@@ -115,12 +190,6 @@ struct Change {
 
 impl Change {
     fn new(image: Image) -> Result<Self, String> {
-        if image.name.is_empty() {
-            return Err("must specify `name`".into());
-        }
-        if image.new_name.is_empty() && image.new_tag.is_empty() && image.digest.is_empty() {
-            return Err("must specify one of `newName`, `newTag`, or `digest`".into());
-        }
         // The name is an expression, in the Go function by accident.
         let tag = "(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?";
         let matcher =
@@ -143,22 +212,30 @@ impl Change {
         let name = if new_name.is_empty() { name } else { new_name };
         Some(match (new_tag.as_str(), new_digest.as_str()) {
             (_, digest) if !digest.is_empty() => format!("{name}@{digest}"),
-            ("", _) if tag.is_empty() => format!("{name}{digest}"),
-            ("", _) => format!("{name}{tag}"),
+            // The Go function forgets what separates them.
+            ("", _) if tag.is_empty() => format!("{name}{}", digest.trim_start_matches('@')),
+            ("", _) => format!("{name}{}", tag.trim_start_matches(':')),
             (tag, _) => format!("{name}:{tag}"),
         })
     }
 
     /// Changes the containers of an object that has some.
-    fn containers(&self, object: &mut Node) -> usize {
+    fn containers(&self, object: &mut Node) -> Result<usize, Stop> {
         let pod = match object.kind() {
             "Pod" => object.get_mut("spec"),
             "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" | "PodTemplate" => {
-                object.at_mut(&["spec", "template", "spec"])
+                let template = object.at_mut(&["spec", "template"]);
+                let template = template.filter(|template| template.is_mapping());
+                if template.as_ref().is_some_and(|it| it.get("spec").is_none()) {
+                    return Err(Stop::Panicked(
+                        "runtime error: invalid memory address or nil pointer dereference".into(),
+                    ));
+                }
+                template.and_then(|template| template.get_mut("spec"))
             }
             _ => None,
         };
-        let Some(pod) = pod else { return 0 };
+        let Some(pod) = pod else { return Ok(0) };
         let mut count = 0;
         // The Go function looks for "iniContainers", too: init containers keep
         // their images.
@@ -167,12 +244,16 @@ impl Change {
             for container in containers.into_iter().flatten() {
                 let old = container.text_at(&["image"]).to_owned();
                 if let Some(new) = self.changed(&old).filter(|new| *new != old) {
-                    let _ = container.set_text_at(&["image"], &new);
-                    count += 1;
+                    // The style is the SDK's choice, comments stay.
+                    if let Some(image) = container.get_mut("image") {
+                        image.content = encoded(&new).content;
+                        image.tag = Tag::Str;
+                        count += 1;
+                    }
                 }
             }
         }
-        count
+        Ok(count)
     }
 
     fn fields(&self, item: &mut Node, fields: &[FieldSpec]) -> Result<usize, Stop> {

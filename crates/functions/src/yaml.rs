@@ -15,7 +15,7 @@ mod token;
 
 pub use edit::NotAMapping;
 pub use emitter::{SequenceIndent, write, write_node};
-pub use node::{Comments, Content, Node, ScalarStyle, Tag};
+pub use node::{Comments, Content, Node, ScalarStyle, Tag, kind_name};
 pub use parser::{Document, parse_all};
 pub use resolve::{is_old_boolean, resolve};
 pub use source::Source;

@@ -4,13 +4,16 @@ use regex::Regex;
 
 use crate::{
     fieldspec,
-    yaml::{Content, Node, SequenceIndent, Tag, write_node},
+    yaml::{Content, Node, SequenceIndent, Tag, kind_name, write_node},
 };
 
 /// Splits a path at dots; those in brackets or behind a backslash stay.
-pub(super) fn split(path: &str) -> Vec<String> {
+/// To the first releases an empty name at the beginning is one.
+pub(super) fn split(path: &str, keeps_first: bool) -> Vec<String> {
     let mut result = Vec::new();
-    let mut parts = fieldspec::split(path, '.').into_iter();
+    let first = (keeps_first && path.starts_with('.')).then(String::new);
+    let parts = fieldspec::split(path, '.');
+    let mut parts = first.into_iter().chain(parts);
     while let Some(part) = parts.next() {
         if !part.starts_with('[') || part.ends_with(']') {
             result.push(part);
@@ -51,9 +54,16 @@ impl Leaf {
 
     /// An empty node, for a path that goes on with `rest`.
     fn node(self, rest: &[String]) -> Node {
-        let leaf = match rest.first() {
+        self.node_before(rest.first().map(String::as_str), true)
+    }
+
+    /// An empty node, for a path that goes on with `next`; the first releases do
+    /// not take a number for the index of a list.
+    pub(super) fn node_before(self, next: Option<&str>, numbers_count: bool) -> Node {
+        let leaf = match next {
             None => self,
-            Some(next) if is_match(next) || index(next).is_some() => Self::Sequence,
+            Some(next) if is_match(next) => Self::Sequence,
+            Some(next) if numbers_count && index(next).is_some() => Self::Sequence,
             Some(_) => Self::Mapping,
         };
         match leaf {
@@ -68,7 +78,7 @@ impl Leaf {
     }
 }
 
-fn is_match(part: &str) -> bool {
+pub(super) fn is_match(part: &str) -> bool {
     part.starts_with('[') && part.ends_with(']')
 }
 
@@ -77,53 +87,18 @@ fn index(part: &str) -> Option<usize> {
 }
 
 /// Field and value of `[field=value]`.
-fn field_and_value(part: &str) -> Result<(&str, &str), String> {
+pub(super) fn field_and_value(part: &str) -> Result<(&str, &str), String> {
     let inner = part.trim_start_matches('[').trim_end_matches(']');
     inner.split_once('=').ok_or_else(|| {
         format!("list path element must contain fieldName=fieldValue for element to match: {part}")
     })
 }
 
-/// The node at the end of a path, if it is there.
-pub(super) fn lookup<'a>(node: &'a Node, path: &[String]) -> Result<Option<&'a Node>, String> {
-    let mut node = node;
-    for part in path.iter().filter(|part| !part.trim().is_empty()) {
-        let next = if is_match(part) {
-            let (field, value) = field_and_value(part)?;
-            let has = |item: &&Node| match field {
-                "" => item.value() == Some(value),
-                field => item.get(field).and_then(Node::value) == Some(value),
-            };
-            expect(node, node.is_sequence(), "SequenceNode")?;
-            node.items().iter().find(has)
-        } else if let Some(at) = index(part).filter(|_| !node.is_mapping()) {
-            expect(node, node.is_sequence(), "SequenceNode")?;
-            node.items().get(at)
-        } else if part == "-" {
-            expect(node, node.is_sequence(), "SequenceNode")?;
-            node.items().last()
-        } else {
-            expect(node, node.is_mapping(), "MappingNode")?;
-            node.get(part)
-        };
-        match next {
-            Some(next) => node = next,
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(node))
-}
-
 fn expect(node: &Node, is: bool, kind: &str) -> Result<(), String> {
     if is {
         return Ok(());
     }
-    let own = match node.content {
-        Content::Mapping { .. } => "MappingNode",
-        Content::Sequence { .. } => "SequenceNode",
-        Content::Scalar { .. } => "ScalarNode",
-        Content::Alias(_) => "AliasNode",
-    };
+    let own = kind_name(node);
     let text = write_node(node, SequenceIndent::Compact);
     Err(format!(
         "wrong node kind: expected {kind} but got {own}: node contents:\n{text}"
@@ -242,9 +217,9 @@ mod tests {
 
     #[test]
     fn dots_in_brackets_and_behind_backslashes_do_not_split() {
-        assert_eq!(split("a.b"), ["a", "b"]);
-        assert_eq!(split("a.[name=b.c].d"), ["a", "[name=b.c]", "d"]);
-        assert_eq!(split("a.[b.c/d].e"), ["a", "b.c/d", "e"]);
-        assert_eq!(split("a.b\\.c"), ["a", "b.c"]);
+        assert_eq!(split("a.b", false), ["a", "b"]);
+        assert_eq!(split("a.[name=b.c].d", false), ["a", "[name=b.c]", "d"]);
+        assert_eq!(split("a.[b.c/d].e", false), ["a", "b.c/d", "e"]);
+        assert_eq!(split("a.b\\.c", false), ["a", "b.c"]);
     }
 }

@@ -97,6 +97,16 @@ pub enum Content {
     Alias(String),
 }
 
+/// yaml.v3's name of a node's kind, which errors tell.
+pub fn kind_name(node: &Node) -> &'static str {
+    match node.content {
+        Content::Mapping { .. } => "MappingNode",
+        Content::Sequence { .. } => "SequenceNode",
+        Content::Scalar { .. } => "ScalarNode",
+        Content::Alias(_) => "AliasNode",
+    }
+}
+
 /// What is written in front of few nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Properties {
