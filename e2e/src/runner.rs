@@ -70,6 +70,13 @@ impl Runner {
         Setup::new(scope, args)
     }
 
+    /// Asks it to end, as a rollout does, and waits until it has ended well.
+    pub fn stop(mut self) -> Result<()> {
+        self.server.terminate();
+        ensure!(self.server.wait().success(), "it did not end well");
+        Ok(())
+    }
+
     /// Callers of a function that returns its list.
     pub fn calls(&self, image: &str) -> Calls {
         Calls::to(&self.server.address(), image)

@@ -3,26 +3,30 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, Result, ensure};
 use cluster::component::Component;
 use e2e::api_proxy::{ApiProxy, Manner};
 use e2e::runner::{Runner, call, publish, script};
-use e2e::{Load, audited_pods, outage_scenario, scenario};
+use e2e::{Load, Scope, audited_pods, outage_scenario, scenario};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 const LONG: Duration = Duration::from_secs(60);
 
+/// A runner with a warm pod: its function, and the pod's name.
+async fn warm(scope: &Scope) -> Result<(Runner, String, Vec<String>)> {
+    let image = publish(scope, "echo", &script("exec cat"))?;
+    let runner = Runner::start(scope, &[])?;
+    runner.call(&image).await?;
+    Ok((runner, image, scope.pod_names().await?))
+}
+
 #[test]
 fn a_runner_that_restarts_adopts_its_pods_whether_it_ended_well_or_not() {
     scenario(async |scope| {
-        let image = publish(scope, "echo", &script("exec cat"))?;
-        let mut runner = Runner::start(scope, &[])?;
-        runner.call(&image).await?;
-        let pods = scope.pod_names().await?;
-        runner.server.terminate();
-        ensure!(runner.server.wait().success(), "it did not end well");
+        let (runner, image, pods) = warm(scope).await?;
+        runner.stop()?;
 
         // Another runner, after one that has said goodbye.
         let runner = Runner::setup(scope, &[]).named("runner-0").start()?;
@@ -43,10 +47,7 @@ fn a_runner_that_restarts_adopts_its_pods_whether_it_ended_well_or_not() {
 #[test]
 fn a_pod_that_changes_all_the_time_is_adopted_too() {
     scenario(async |scope| {
-        let image = publish(scope, "echo", &script("exec cat"))?;
-        let mut runner = Runner::start(scope, &[])?;
-        runner.call(&image).await?;
-        let pods = scope.pod_names().await?;
+        let (runner, image, pods) = warm(scope).await?;
         // As the kubelet does with the status of a young pod.
         let (elsewhere, name) = (scope.clone(), pods[0].clone());
         let changes = Load::start(2, async move || {
@@ -60,8 +61,7 @@ fn a_pod_that_changes_all_the_time_is_adopted_too() {
             })
         });
         changes.goes_on(1).await?;
-        runner.server.terminate();
-        ensure!(runner.server.wait().success(), "it did not end well");
+        runner.stop()?;
         let runner = Runner::start(scope, &[])?;
         changes.goes_on(1).await?;
         runner.call(&image).await?;
@@ -77,12 +77,11 @@ fn a_restart_under_load_cuts_no_call_and_keeps_the_pod() {
         let image = publish(scope, "echo", &script("exec cat"))?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let flag = format!("--port={port}");
-        let mut runner = Runner::start(scope, &[&flag])?;
+        let runner = Runner::start(scope, &[&flag])?;
         runner.call(&image).await?;
         let load = runner.calls(&image).callers(4).start();
         load.goes_on(50).await?;
-        runner.server.terminate();
-        ensure!(runner.server.wait().success(), "it did not end well");
+        runner.stop()?;
         let _runner = Runner::start(scope, &[&flag])?;
         load.goes_on(50).await?;
         // Between the two runners nobody listens: such a call is never sent.
@@ -99,15 +98,12 @@ fn a_restart_under_load_cuts_no_call_and_keeps_the_pod() {
 fn calls_in_flight_at_sigterm_are_answered() {
     scenario(async |scope| {
         let image = publish(scope, "slow", &script("sleep 2; exec cat"))?;
-        let mut runner = Runner::start(scope, &[])?;
+        let runner = Runner::start(scope, &[])?;
         runner.call(&image).await?;
         let load = runner.calls(&image).callers(8).start();
         // The first eight are answered, and the next eight are under way.
         load.goes_on(8).await?;
-        runner.server.terminate();
-        let account = tokio::task::spawn_blocking(move || runner.server.wait());
-        let ends_well = account.await?.success();
-        ensure!(ends_well, "it did not end well");
+        runner.stop()?;
         let account = load.ended().await?;
         ensure!(account.answered >= 16, "{account}");
         let cut = account.failures.iter().find(|failure| !failure.is_unsent);
@@ -119,12 +115,8 @@ fn calls_in_flight_at_sigterm_are_answered() {
 #[test]
 fn calls_right_after_a_start_wait_for_the_adoption_instead_of_starting_a_second_pod() {
     scenario(async |scope| {
-        let image = publish(scope, "echo", &script("exec cat"))?;
-        let mut runner = Runner::start(scope, &[])?;
-        runner.call(&image).await?;
-        let pods = scope.pod_names().await?;
-        runner.server.terminate();
-        ensure!(runner.server.wait().success(), "it did not end well");
+        let (runner, image, pods) = warm(scope).await?;
+        runner.stop()?;
 
         // It listens long before it knows which pods there are.
         let proxy = ApiProxy::start()?;

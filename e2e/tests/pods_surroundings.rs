@@ -223,14 +223,9 @@ async fn wrong_clock_costs_no_pod(scope: &Scope, offset: &str) -> Result<()> {
     let (first, second) = (echo(scope, "first")?, echo(scope, "second")?);
     let args = ["--pod-ttl=2m", "--scan-interval=1s"];
     let right = || Runner::setup(scope, &args).named("runner-0");
-    let stop = |mut runner: Runner| {
-        runner.server.terminate();
-        ensure!(runner.server.wait().success(), "it did not end well");
-        Ok(())
-    };
     let runner = right().start()?;
     runner.call(&first).await?;
-    stop(runner)?;
+    runner.stop()?;
 
     let beside = Runner::setup(scope, &args).named("runner-1").start()?;
     let runner = right().with_clock(offset).start()?;
@@ -243,7 +238,7 @@ async fn wrong_clock_costs_no_pod(scope: &Scope, offset: &str) -> Result<()> {
     load.end().await?;
     ensure!(scope.pod_names().await? == pods, "while it ran");
     drop(beside);
-    stop(runner)?;
+    runner.stop()?;
 
     let runner = right().start()?;
     runner.call(&first).await?;
