@@ -91,6 +91,7 @@ impl Function for ApplyReplacements {
         let mut items: Vec<Node> = list.items.iter().map(reread).collect();
         let config = self.read_config(list.config.as_ref());
         let applied = config.and_then(|config| self.apply_all(&config, &mut items, clock));
+        let applied = applied.and_then(|()| are_objects(&items));
         match applied {
             Ok(()) => {
                 list.items = items.iter().map(reread).collect();
@@ -107,6 +108,19 @@ impl Function for ApplyReplacements {
 
 /// What the SDK reports of a pointer that is nil.
 const NIL: &str = "runtime error: invalid memory address or nil pointer dereference";
+
+/// A path without names leads to the object itself, which may be gone then.
+fn are_objects(items: &[Node]) -> Result<(), Stop> {
+    match items.iter().find(|item| !item.is_mapping()) {
+        None => Ok(()),
+        Some(item) => {
+            let kind = if item.is_sequence() { 2 } else { 8 };
+            Err(Stop::Failed(format!(
+                "failed to extract objects: unhandled node kind {kind}"
+            )))
+        }
+    }
+}
 
 /// The Go function writes and reads every object before and after.
 fn reread(item: &Node) -> Node {
@@ -133,7 +147,15 @@ impl ApplyReplacements {
                  only functionConfig of kind {KIND} and apiVersion {API_VERSION} is supported",
             )));
         }
-        typed::read(config, Scalars::Strict).map_err(|error| {
+        let mut known = config.clone();
+        if !self.has_source_value {
+            let replacements = known.get_mut("replacements").and_then(Node::items_mut);
+            for replacement in replacements.into_iter().flatten() {
+                replacement.remove("sourceValue");
+            }
+        }
+        typed::read(&known, Scalars::Strict).map_err(|error| {
+            let error = config::with_embedded(error);
             Stop::Failed(format!(
                 "unable to convert functionConfig to replacements:\n\
                  unable to convert object to *replacements.Replacements with error: {error}"
@@ -280,10 +302,18 @@ impl ApplyReplacements {
             for field in fields {
                 if self.copies_nodes {
                     copy_node(item, field, value, &options)?;
-                } else if !(self.has_structured_text
-                    && structured::set(item, field, value, options.create))
-                {
-                    copy(item, field, value, &options)?;
+                    continue;
+                }
+                if !self.has_structured_text {
+                    copy(item, &path::split(field, false), field, value, &options)?;
+                    continue;
+                }
+                if structured::set(item, field, value, options.create) {
+                    continue;
+                }
+                match structured::copy_of_text(item, field) {
+                    Some((mut inner, rest)) => copy(&mut inner, &rest, field, value, &options)?,
+                    None => copy(item, &path::split(field, false), field, value, &options)?,
                 }
             }
         }
@@ -314,7 +344,13 @@ fn copy_node(item: &mut Node, field: &str, value: &Node, options: &Options) -> R
     Ok(())
 }
 
-fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result<(), String> {
+fn copy(
+    item: &mut Node,
+    path: &[String],
+    field: &str,
+    value: &Node,
+    options: &Options,
+) -> Result<(), String> {
     let verb = if options.create {
         "find or create"
     } else {
@@ -326,7 +362,7 @@ fn copy(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result
     );
     let create = options.create.then(|| path::Leaf::of(value));
     let mut failed = None;
-    let count = path::visit(item, &path::split(field, false), create, &mut |node| {
+    let count = path::visit(item, path, create, &mut |node| {
         if let Err(error) = set(node, value, options) {
             failed.get_or_insert(error);
         }

@@ -94,6 +94,10 @@ fn condition(text: &str) -> Option<Condition> {
         };
     }
     let one = |value: &str| vec![value.trim().to_owned()];
+    let is_word = |value: &str| !value.trim().contains(char::is_whitespace);
+    if !text.rsplit('=').next().is_none_or(is_word) {
+        return None;
+    }
     if let Some((name, value)) = text.split_once("!=") {
         return Some(Condition::NotIn(key(name)?, one(value)));
     }

@@ -106,3 +106,23 @@ impl Options {
         has_effect.then(|| format!("{}({}), create={}", self.delimiter, self.index, self.create))
     }
 }
+
+/// Go's messages name the structs in which the parts of an identity are embedded.
+pub(super) fn with_embedded(error: String) -> String {
+    let fields = [
+        ("group", "ResId.Gvk.group"),
+        ("version", "ResId.Gvk.version"),
+        ("kind", "ResId.Gvk.kind"),
+        ("name", "ResId.name"),
+        ("namespace", "ResId.namespace"),
+    ];
+    for place in ["source", "targets.select", "targets.reject"] {
+        for (field, embedded) in fields {
+            let plain = format!(".replacements.{place}.{field} of type");
+            if error.contains(&plain) {
+                return error.replace(&plain, &format!(".replacements.{place}.{embedded} of type"));
+            }
+        }
+    }
+    error
+}

@@ -1,7 +1,7 @@
 //! Paths as kyaml's `PathGetter` follows them: to one node at most. Sources are
 //! looked up so by every release, targets only by the first ones.
 
-use super::path::{Leaf, field_and_value, is_match};
+use super::path::{Leaf, field_and_value, insert, is_match};
 use crate::yaml::{Node, SequenceIndent, Tag, kind_name, write_node};
 
 /// How a node of another kind than the path wants is reported.
@@ -49,7 +49,8 @@ pub(super) fn get<'a>(
                 let before = &names[..names.len() - 1];
                 check(node, node.is_mapping(), "MappingNode", wording, before)?;
                 if let (None, Some(leaf)) = (node.get(name), create) {
-                    node.insert(
+                    insert(
+                        node,
                         name,
                         leaf.node_before(next, wording == Wording::WithContents),
                     );

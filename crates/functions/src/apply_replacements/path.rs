@@ -117,6 +117,10 @@ pub(super) fn visit(
         at(node);
         return Ok(1);
     };
+    if part.is_empty() {
+        expect(node, node.value().is_some(), "ScalarNode")?;
+        return Ok(0);
+    }
     if let Some(place) = index(part) {
         return visit_index(node, place, rest, create, at);
     }
@@ -131,13 +135,26 @@ pub(super) fn visit(
         }
         return Ok(count);
     }
+    if node.is_null() {
+        // What is created in a null is lost.
+        return Ok(usize::from(create.is_some()));
+    }
     expect(node, node.is_mapping(), "MappingNode")?;
     if let (None, Some(leaf)) = (node.get(part), create) {
-        node.insert(part, leaf.node(rest));
+        insert(node, part, leaf.node(rest));
     }
     match node.get_mut(part) {
         Some(field) => visit(field, rest, create, at),
         None => Ok(0),
+    }
+}
+
+/// Adds a field whose name is written as it is.
+pub(super) fn insert(node: &mut Node, name: &str, value: Node) {
+    let mut key = Node::text(name);
+    key.tag = Tag::None;
+    if let Some(fields) = node.fields_mut() {
+        fields.push((key, value));
     }
 }
 

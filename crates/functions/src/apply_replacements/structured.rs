@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     json,
-    yaml::{Content, Node, SequenceIndent, parse_all, write_node},
+    yaml::{Content, Node, SequenceIndent, Tag, parse_all, resolve, write_node},
 };
 
 /// Sets the field that a path leads to in a text, if it does.
@@ -32,7 +32,13 @@ pub(super) fn set(item: &mut Node, field: &str, value: &Node, create: bool) -> b
         return false;
     }
     let written = match text.trim_start().as_bytes() {
-        [b'{' | b'[', ..] => json::text(&inner, text.contains('\n') && text.contains("  ")),
+        [b'{' | b'[', ..] => {
+            let reread = parse(&write_node(&inner, SequenceIndent::Compact));
+            let Some(reread) = reread.filter(means_what_its_tags_say) else {
+                return false;
+            };
+            json::text(&reread, text.contains('\n') && text.contains("  "))
+        }
         _ => write_node(&inner, SequenceIndent::Compact)
             .trim()
             .to_owned(),
@@ -44,6 +50,29 @@ pub(super) fn set(item: &mut Node, field: &str, value: &Node, create: bool) -> b
         }
         _ => false,
     }
+}
+
+/// Whether no text stands where a number or the like was, which Go cannot read.
+fn means_what_its_tags_say(node: &Node) -> bool {
+    match &node.content {
+        Content::Mapping { fields, .. } => {
+            let mut values = fields.iter().map(|(_, value)| value);
+            values.all(means_what_its_tags_say)
+        }
+        Content::Sequence { items, .. } => items.iter().all(means_what_its_tags_say),
+        Content::Scalar { value, .. } => {
+            !node.tagged || node.tag == Tag::Str || resolve(value) == node.tag
+        }
+        Content::Alias(_) => true,
+    }
+}
+
+/// Lets a path that leads into a text go on in a copy, as kyaml does: what is found
+/// counts, what is set there is lost. The copy, and how many parts lead to it.
+pub(super) fn copy_of_text(item: &mut Node, field: &str) -> Option<(Node, Vec<String>)> {
+    let parts = path::split(field, false);
+    let (at, text) = find(item, &parts)?;
+    Some((parse(&text)?, parts[at..].to_vec()))
 }
 
 /// The length of the path to the first text on the way that can be read, and the
