@@ -123,13 +123,13 @@ fn configure(config: Option<&Node>) -> Result<(Edit, Vec<FieldSpec>), String> {
         }
         ("fn.kpt.dev/v1alpha1", "EnsureNameSubstring") => {
             let given: Given = read(config)?;
-            let (fields, old) = (config.get("additionalNameFields"), config.get("fieldSpecs"));
             let mode = match given.edit_mode.as_str() {
                 "" => "prepend",
                 mode => mode,
             };
-            let specs = FieldSpec::read_all(fields.or(old));
-            let both = fields.is_some() && old.is_some();
+            let both = given.additional_name_fields.is_some() && given.field_specs.is_some();
+            let specs = given.additional_name_fields.or(given.field_specs);
+            let specs = specs.unwrap_or_default();
             (edit(mode, given.substring), specs, both)
         }
         (api_version, kind) => {
@@ -167,6 +167,9 @@ struct ConfigMap {
 struct Given {
     substring: String,
     edit_mode: String,
+    additional_name_fields: Option<Vec<FieldSpec>>,
+    /// Their former name.
+    field_specs: Option<Vec<FieldSpec>>,
 }
 
 /// An object, and the name it had.

@@ -1,12 +1,15 @@
 //! kustomize's field specifications: a path into objects of some kinds.
 
+use serde::Deserialize;
+
 use crate::{
     meter,
     yaml::{Content, Node, Tag},
 };
 
 /// Which field of which objects. Empty parts fit everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename = "types.FieldSpec")]
 pub(crate) struct FieldSpec {
     pub(crate) group: String,
     pub(crate) version: String,

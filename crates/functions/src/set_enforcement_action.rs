@@ -68,13 +68,18 @@ fn fail(list: &mut ResourceList, message: String) -> Stop {
 }
 
 fn set_action(policy: &mut Node, action: &str) -> Result<(), String> {
-    if policy.get("spec").is_none() {
+    let is_missing = policy.get("spec").is_none();
+    if is_missing {
         // What the Go function creates is a scalar, which it then refuses.
         policy.insert("spec", Node::plain(""));
     }
     let Some(spec) = policy.get_mut("spec") else {
         return Ok(());
     };
+    // A null stays one, and yet counts as set.
+    if spec.is_null() && !is_missing {
+        return Ok(());
+    }
     if !spec.is_mapping() {
         let (kind, value) = (kind_name(spec), write_node(spec, SequenceIndent::Compact));
         let value = value.trim();

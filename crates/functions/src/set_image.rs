@@ -52,18 +52,7 @@ pub(crate) struct SetImage {
 struct Typed {
     image: Image,
     data: BTreeMap<String, String>,
-    additional_image_fields: Vec<Field>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-#[allow(dead_code, reason = "only read to find wrong types")]
-struct Field {
-    group: String,
-    version: String,
-    kind: String,
-    path: String,
-    create: bool,
+    additional_image_fields: Vec<FieldSpec>,
 }
 
 #[derive(Default, Deserialize)]

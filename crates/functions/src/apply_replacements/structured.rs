@@ -61,7 +61,10 @@ fn means_what_its_tags_say(node: &Node) -> bool {
         }
         Content::Sequence { items, .. } => items.iter().all(means_what_its_tags_say),
         Content::Scalar { value, .. } => {
-            !node.tagged || node.tag == Tag::Str || resolve(value) == node.tag
+            !node.tagged
+                || node.tag == Tag::Str
+                || resolve(value) == node.tag
+                || (node.tag == Tag::Float && resolve(value) == Tag::Int)
         }
         Content::Alias(_) => true,
     }

@@ -1,12 +1,13 @@
 //! References to objects that were renamed follow them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Object;
 use crate::{
     fieldspec::{Create, FieldSpec, id, replace_scalar},
     function::{Clock, Stop},
-    name_references, resmap,
+    name_references::{self, References},
+    resmap,
     yaml::{Content, Node},
 };
 
@@ -42,35 +43,52 @@ pub(super) fn fix(objects: &mut [Object], clock: &Clock) -> Result<(), Stop> {
     };
     let targets: Vec<Target> = objects.iter().filter_map(target).collect();
     let table = name_references::table();
+    // By row of the table and name: looked up, not searched.
+    let rows: Vec<(&References, ByName<'_>)> = table
+        .iter()
+        .map(|references| (references, by_name(references, &targets)))
+        .filter(|(_, targets)| !targets.is_empty())
+        .collect();
     for object in objects {
         clock.check()?;
         let referrer = Referrer::new(object);
-        for references in &table {
-            let fits = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
-            let candidates: Vec<&Target> = targets
-                .iter()
-                .filter(|target| {
-                    fits(references.kind, &target.kind)
-                        && fits(references.group, &target.group)
-                        && fits(references.version, &target.version)
-                        && referrer.may_refer_to(target)
-                })
-                .collect();
-            if candidates.is_empty() {
-                continue;
-            }
+        for (references, candidates) in &rows {
             for spec in &references.fields {
-                spec.apply(&mut object.node, Create::Never, &mut |node, _| {
-                    referrer.set(node, spec, &candidates)
-                })
-                .map_err(|error| {
+                let set = spec.apply(&mut object.node, Create::Never, &mut |node, _| {
+                    referrer.set(node, spec, candidates)
+                });
+                // Where nothing could be meant, nobody looks at the field.
+                let mut targets = candidates.values().flatten();
+                if let Err(error) = set
+                    && targets.any(|target| referrer.may_refer_to(target))
+                {
                     let (path, id) = (&spec.path, &referrer.id);
-                    format!("failed to fix name back reference: updating name reference in '{path}' field of '{id}': {error}")
-                })?;
+                    return Err(Stop::Failed(format!(
+                        "failed to fix name back reference: updating name reference in '{path}' field of '{id}': {error}"
+                    )));
+                }
             }
         }
     }
     Ok(())
+}
+
+/// Targets by the names that they had.
+type ByName<'a> = HashMap<&'a str, Vec<&'a Target>>;
+
+/// The targets that a row of the table is about.
+fn by_name<'a>(references: &References, targets: &'a [Target]) -> ByName<'a> {
+    let fits = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
+    let mut named = ByName::new();
+    for target in targets {
+        if fits(references.kind, &target.kind)
+            && fits(references.group, &target.group)
+            && fits(references.version, &target.version)
+        {
+            named.entry(&target.old_name).or_default().push(target);
+        }
+    }
+    named
 }
 
 /// The object whose references are looked at.
@@ -114,13 +132,18 @@ impl Referrer {
         self.is_cluster_scoped || target.is_cluster_scoped || same_place || account
     }
 
-    fn set(&self, node: &mut Node, spec: &FieldSpec, candidates: &[&Target]) -> Result<(), String> {
+    fn set(
+        &self,
+        node: &mut Node,
+        spec: &FieldSpec,
+        candidates: &ByName<'_>,
+    ) -> Result<(), String> {
         if node.is_null() {
             return Ok(());
         }
         match &mut node.content {
             Content::Scalar { value, .. } => {
-                if let Some(target) = self.select(value, spec, candidates, false)?
+                if let Some(target) = self.select(value, spec, candidates, None)?
                     && target.name != *value
                 {
                     replace_scalar(node, &target.name);
@@ -140,21 +163,14 @@ impl Referrer {
         &self,
         node: &mut Node,
         spec: &FieldSpec,
-        candidates: &[&Target],
+        candidates: &ByName<'_>,
     ) -> Result<(), String> {
         let Some(name) = node.get("name").and_then(Node::value).map(str::to_owned) else {
             return Err("path config error; no 'name' field in node".into());
         };
         let namespace = node.get("namespace").and_then(Node::value);
-        let here: Vec<&Target> = match namespace {
-            Some(namespace) => candidates
-                .iter()
-                .filter(|target| target.effective_namespace == namespace)
-                .copied()
-                .collect(),
-            None => candidates.to_vec(),
-        };
-        let Some(target) = self.select(&name, spec, &here, true)? else {
+        let is_here = |target: &Target| namespace.is_none_or(|it| target.effective_namespace == it);
+        let Some(target) = self.select(&name, spec, candidates, Some(&is_here))? else {
             return Ok(());
         };
         if target.name == name && target.namespace.is_empty() {
@@ -176,8 +192,8 @@ impl Referrer {
         &self,
         name: &str,
         spec: &FieldSpec,
-        candidates: &[&'a Target],
-        with_namespace: bool,
+        candidates: &ByName<'a>,
+        is_here: Option<&dyn Fn(&Target) -> bool>,
     ) -> Result<Option<&'a Target>, String> {
         let fits_role = |target: &Target| match &self.role {
             Some((group, kind)) if spec.path.ends_with("roleRef/name") => {
@@ -185,13 +201,15 @@ impl Referrer {
             }
             _ => true,
         };
-        let found: Vec<&Target> = candidates
+        let named = candidates.get(name).map_or(&[][..], Vec::as_slice);
+        let found: Vec<&Target> = named
             .iter()
-            .filter(|target| target.old_name == name && fits_role(target))
             .copied()
+            .filter(|target| self.may_refer_to(target) && fits_role(target))
+            .filter(|target| is_here.is_none_or(|is_here| is_here(target)))
             .collect();
         let same = |a: &Target, b: &Target| {
-            a.name == b.name && (!with_namespace || a.namespace == b.namespace)
+            a.name == b.name && (is_here.is_none() || a.namespace == b.namespace)
         };
         match found[..] {
             [] => Ok(None),
