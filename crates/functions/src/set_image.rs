@@ -78,10 +78,8 @@ impl Function for SetImage {
         }
         let is_given = given.is_some();
         let mut errors = Vec::new();
-        let (image, fields) = match given.map(|given| configure(&given, &mut errors)) {
-            None => (Image::default(), None),
-            Some(configured) => configured,
-        };
+        let configured = given.map(|given| configure(&given, &mut errors));
+        let (image, fields) = configured.unwrap_or_default();
         if !is_given {
             runner_config::tell_missing(list);
         }
