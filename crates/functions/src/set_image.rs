@@ -173,15 +173,21 @@ fn configure(given: &Given<'_>, errors: &mut Vec<String>) -> (Image, Option<Vec<
 struct Change {
     image: Image,
     matcher: Regex,
+    field_matcher: Regex,
 }
 
 impl Change {
     fn new(image: Image) -> Result<Self, String> {
         // The name is an expression, in the Go function by accident.
-        let tag = "(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?";
-        let matcher =
-            Regex::new(&format!("^{}{tag}$", image.name)).map_err(|error| error.to_string())?;
-        Ok(Self { image, matcher })
+        let matcher = |tag: &str| {
+            let expression = format!("^{}{tag}$", image.name);
+            Regex::new(&expression).map_err(|error| error.to_string())
+        };
+        Ok(Self {
+            matcher: matcher("(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?")?,
+            field_matcher: matcher("(@sha256)?(:[a-zA-Z0-9_.{}-]*)?")?,
+            image,
+        })
     }
 
     /// What an image becomes; `None` if it is another one.
@@ -204,6 +210,28 @@ impl Change {
             ("", _) => format!("{name}{}", tag.trim_start_matches(':')),
             (tag, _) => format!("{name}:{tag}"),
         })
+    }
+
+    /// What an image in an additional field becomes: kustomize's rules.
+    fn changed_field(&self, old: &str) -> Option<String> {
+        if !self.field_matcher.is_match(old) {
+            return None;
+        }
+        let from = old.find('/').unwrap_or(0);
+        let colon = old[from..].rfind(':').map(|at| from + at);
+        let at = old.rfind('@').or(colon).unwrap_or(old.len());
+        let (mut name, mut tag) = (&old[..at], old[at..].to_owned());
+        let image = &self.image;
+        if !image.new_name.is_empty() {
+            name = &image.new_name;
+        }
+        if !image.new_tag.is_empty() {
+            tag = format!(":{}", image.new_tag);
+        }
+        if !image.digest.is_empty() {
+            tag = format!("@{}", image.digest);
+        }
+        Some(format!("{name}{tag}"))
     }
 
     /// Changes the containers of an object that has some.
@@ -252,7 +280,7 @@ impl Change {
         for spec in fields {
             spec.apply(item, Create::Never, &mut |node, _| {
                 let old = node.value().ok_or("wrong node kind: expected ScalarNode")?;
-                if let Some(new) = self.changed(old) {
+                if let Some(new) = self.changed_field(old) {
                     *node = encoded(&new);
                     count += 1;
                 }
