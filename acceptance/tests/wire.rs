@@ -2,13 +2,12 @@
 //! bodies that do not come, and more connections than anybody needs. Each costs
 //! only itself: afterwards the next call is answered at once, in bounded memory.
 
-use std::{
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use acceptance::{
-    LIST, Server, call, evaluate,
+    LIST, Server, call,
+    cgroup::Cgroup,
+    evaluate,
     http2::{END_HEADERS, PREFACE, Raw, frame, headers, kind},
     system,
 };
@@ -245,11 +244,8 @@ async fn a_thousand_large_calls_do_not_end_a_runner_in_a_container_of_512_mebiby
     let config = folder.path().join("config.yaml");
     std::fs::write(&config, acceptance::server::exec_config()).unwrap();
     let functions = acceptance::server::functions();
-    let mut command = std::process::Command::new("sh");
+    let mut command = cgroup.command(&acceptance::server::binary("function-runner"));
     command
-        .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
-        .arg(cgroup.0.join("cgroup.procs"))
-        .arg(acceptance::server::binary("function-runner"))
         .args(["--port=0", "--disable-runtimes=pod"])
         .arg(format!("--functions={}", functions.display()))
         .arg(format!("--config={}", config.display()));
@@ -257,35 +253,6 @@ async fn a_thousand_large_calls_do_not_end_a_runner_in_a_container_of_512_mebiby
     a_thousand_large_calls(&server).await;
     server.terminate();
     assert_eq!(server.wait().code(), Some(0));
-}
-
-/// A cgroup with a memory limit; it goes when it is dropped, with everything in it gone.
-struct Cgroup(PathBuf);
-
-impl Cgroup {
-    fn new(bytes: u64) -> Option<Self> {
-        let name = format!("acceptance-{}", std::process::id());
-        for (root, limit) in [
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-            ("/sys/fs/cgroup", "memory.max"),
-        ] {
-            let folder = Path::new(root).join(&name);
-            if std::fs::create_dir(&folder).is_err() {
-                continue;
-            }
-            let cgroup = Self(folder);
-            if std::fs::write(cgroup.0.join(limit), bytes.to_string()).is_ok() {
-                return Some(cgroup);
-            }
-        }
-        None
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.0);
-    }
 }
 
 async fn a_thousand_large_calls(server: &Server) {
