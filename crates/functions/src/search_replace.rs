@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W0, W1, W2, W3_PLACES},
+    list::{ResourceList, W0, W1, W2, W3_PLACES, places},
     meter,
     object::LEGACY_PATH,
     release::Release,
@@ -28,11 +28,13 @@ pub(crate) const RELEASES: &[Release] = &[
 /// A value that is put into a new field is text, whatever it looks like.
 const V0_2_4: SearchReplace = SearchReplace {
     puts_text: true,
+    copies_path: false,
     ..V0_2_1
 };
 /// Files are also known by their newer annotation.
 const V0_2_1: SearchReplace = SearchReplace {
     knows_internal_path: true,
+    copies_path: true,
     ..V0_2_0
 };
 const V0_2_0: SearchReplace = SearchReplace {
@@ -47,6 +49,7 @@ const V0_2_0: SearchReplace = SearchReplace {
     ],
     needs_matcher: false,
     knows_internal_path: false,
+    copies_path: false,
     puts_text: false,
 };
 const V0_1_1: SearchReplace = SearchReplace {
@@ -76,6 +79,8 @@ struct SearchReplace {
     matchers: &'static [&'static str],
     needs_matcher: bool,
     knows_internal_path: bool,
+    /// Whether both spellings of an object's place become the same.
+    copies_path: bool,
     puts_text: bool,
 }
 
@@ -102,14 +107,18 @@ impl Function for SearchReplace {
                 true => item.path(),
                 false => item.annotation(LEGACY_PATH),
             };
+            let path = path.to_owned();
+            if self.copies_path {
+                places::equalise(item);
+            }
             let is_meant = search
                 .by_file
                 .as_ref()
-                .is_none_or(|file| file.is_match(path));
+                .is_none_or(|file| file.is_match(&path));
             if !is_meant {
                 continue;
             }
-            search.file = path.to_owned();
+            search.file = path;
             searched = match search.sets_one_path() {
                 true => search.put_by_path(item),
                 false => search.walk(item, ""),
@@ -236,10 +245,12 @@ impl Search {
             return Ok(());
         };
         let mut node = object;
+        let mut walked = Vec::new();
         for key in parents {
             if !node.is_mapping() {
-                return Err(wrong_kind(node));
+                return Err(self.wrong_kind(node, &walked));
             }
+            walked.push(*key);
             if node.get(key).is_none_or(Node::is_null) {
                 node.remove(key);
                 node.insert(key, Node::mapping(Vec::new()));
@@ -250,7 +261,7 @@ impl Search {
             node = child;
         }
         if !node.is_mapping() {
-            return Err(wrong_kind(node));
+            return Err(self.wrong_kind(node, &walked));
         }
         let mut value = match self.puts_text {
             true => field_text(&self.put_value),
@@ -273,6 +284,22 @@ impl Search {
         let report = Report::about_field(message, self.by_path.clone(), &self.file);
         self.results.push(report);
         Ok(())
+    }
+
+    fn wrong_kind(&self, node: &Node, path: &[&str]) -> String {
+        let kind = match node.content {
+            Content::Sequence { .. } => "SequenceNode",
+            Content::Alias(_) => "AliasNode",
+            _ => "ScalarNode",
+        };
+        let written = write_node(node, SequenceIndent::Compact);
+        if self.puts_text {
+            return format!(
+                "wrong node kind: expected MappingNode but got {kind}: node contents:\n{written}"
+            );
+        }
+        let (path, written) = (path.join("."), written.trim());
+        format!("wrong Node Kind for {path} expected: MappingNode was {kind}: value: {{{written}}}")
     }
 
     fn message(&self, value: &str) -> String {
@@ -335,11 +362,15 @@ impl Search {
             return Ok(());
         }
         if !self.put_comment.is_empty() {
-            node.comments_mut().line = self.resolved(&value, &self.put_comment)?;
+            // What cannot be resolved leaves nothing behind.
+            let resolved = self.resolved(&value, &self.put_comment);
+            node.comments_mut().line = resolved.clone().unwrap_or_default();
+            resolved?;
         }
         if !self.put_value.is_empty() {
-            let resolved = self.resolved(node.value().unwrap_or(""), &self.put_value)?;
-            node.set_value(&resolved);
+            let resolved = self.resolved(node.value().unwrap_or(""), &self.put_value);
+            node.set_value(resolved.as_deref().unwrap_or(""));
+            resolved?;
             node.tag = Tag::None;
         }
         if !self.file.is_empty() {
@@ -399,16 +430,4 @@ fn set_flow(node: &mut Node, to: bool) {
     if let Content::Sequence { flow, .. } = &mut node.content {
         *flow = to;
     }
-}
-
-fn wrong_kind(node: &Node) -> String {
-    let kind = match node.content {
-        Content::Sequence { .. } => "SequenceNode",
-        Content::Alias(_) => "AliasNode",
-        _ => "ScalarNode",
-    };
-    format!(
-        "wrong Node Kind for  expected: MappingNode was {kind}: value: {{{}}}",
-        write_node(node, SequenceIndent::Compact).trim()
-    )
 }
