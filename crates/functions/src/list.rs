@@ -5,7 +5,7 @@
 //! kustomize's framework keeps the order and wraps what it read. [`Dialect`]
 //! says which one a function speaks.
 
-mod places;
+pub(crate) mod places;
 mod read;
 mod sort;
 mod write;

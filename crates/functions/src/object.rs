@@ -119,7 +119,7 @@ impl Node {
     }
 
     /// The text of a scalar; what is nothing, `null` too, is empty text.
-    fn text_or_null(&self) -> &str {
+    pub(crate) fn text_or_null(&self) -> &str {
         self.value().filter(|_| !self.is_null()).unwrap_or("")
     }
 

@@ -8,34 +8,81 @@ use regex::Regex;
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W2},
+    list::{ResourceList, W0, W1, W2, W3_PLACES, places},
     meter,
-    object::{LEGACY_PATH, PATH},
+    object::LEGACY_PATH,
     release::Release,
-    results::Report,
+    results::{Report, field_text},
     yaml::{Content, Node, SequenceIndent, Tag, write_node},
 };
 
-const MATCHERS: [&str; 5] = [
-    "by-value",
-    "by-value-regex",
-    "by-path",
-    "put-value",
-    "put-comment",
+pub(crate) const RELEASES: &[Release] = &[
+    Release::native("v0.2.4", W3_PLACES, &V0_2_4).of_2026(),
+    Release::native("v0.2.1", W2, &V0_2_1)
+        .with_digests(&["sha256:68149a9d65ff8e0da26c57a74f828ac93573fb7211b06c63802107b8d159145d"]),
+    Release::native("v0.2.0", W1, &V0_2_0),
+    Release::native("v0.1.1", W1, &V0_1_1),
+    Release::native("v0.1.0", W0, &V0_1_0),
 ];
 
-pub(crate) const RELEASES: &[Release] = &[
-    Release::unknown("v0.2.4").of_2026(),
-    Release::unknown("v0.2.1")
-        .with_digests(&["sha256:68149a9d65ff8e0da26c57a74f828ac93573fb7211b06c63802107b8d159145d"]),
-    Release::unknown("v0.2.0"),
-    Release::unknown("v0.1.1"),
-    Release::unknown("v0.1.0"),
-    Release::native("head", W2, &SearchReplace),
-];
+/// A value that is put into a new field is text, whatever it looks like.
+const V0_2_4: SearchReplace = SearchReplace {
+    puts_text: true,
+    copies_path: false,
+    ..V0_2_1
+};
+/// Files are also known by their newer annotation.
+const V0_2_1: SearchReplace = SearchReplace {
+    knows_internal_path: true,
+    copies_path: true,
+    ..V0_2_0
+};
+const V0_2_0: SearchReplace = SearchReplace {
+    is_first: false,
+    matchers: &[
+        "by-value",
+        BY_FILE,
+        "by-value-regex",
+        "by-path",
+        "put-value",
+        "put-comment",
+    ],
+    needs_matcher: false,
+    knows_internal_path: false,
+    copies_path: false,
+    puts_text: false,
+};
+const V0_1_1: SearchReplace = SearchReplace {
+    matchers: &[
+        "by-value",
+        "by-value-regex",
+        "by-path",
+        "put-value",
+        "put-comment",
+    ],
+    needs_matcher: true,
+    ..V0_2_0
+};
+/// Nothing is checked, and finding nothing is not reported.
+const V0_1_0: SearchReplace = SearchReplace {
+    is_first: true,
+    needs_matcher: false,
+    ..V0_1_1
+};
+
+const BY_FILE: &str = "by-file-path";
 
 #[derive(Debug)]
-pub(crate) struct SearchReplace;
+struct SearchReplace {
+    is_first: bool,
+    /// The names that a configuration may have.
+    matchers: &'static [&'static str],
+    needs_matcher: bool,
+    knows_internal_path: bool,
+    /// Whether both spellings of an object's place become the same.
+    copies_path: bool,
+    puts_text: bool,
+}
 
 impl Function for SearchReplace {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
@@ -44,31 +91,47 @@ impl Function for SearchReplace {
                 "failed to perform search-replace operation: {}",
                 go::quote(&message)
             );
-            report_failure(list, told, message)
+            match report_failure(list, told.clone(), message) {
+                Stop::Failed(_) if self.is_first => Stop::Printed(told),
+                stop => stop,
+            }
         };
-        let mut search = match Search::configure(list.config.as_ref()) {
+        let mut search = match self.configure(list.config.as_ref()) {
             Ok(search) => search,
             Err(message) => return Err(fail(list, message)),
         };
+        let mut searched = Ok(());
         for item in &mut list.items {
             clock.check()?;
-            let path = item.annotation(PATH);
-            search.file = if path.is_empty() {
-                item.annotation(LEGACY_PATH)
-            } else {
-                path
+            let path = match self.knows_internal_path {
+                true => item.path(),
+                false => item.annotation(LEGACY_PATH),
+            };
+            let path = path.to_owned();
+            if self.copies_path {
+                places::equalise(item);
             }
-            .to_owned();
-            let searched = match search.sets_one_path() {
+            let is_meant = search
+                .by_file
+                .as_ref()
+                .is_none_or(|file| file.is_match(&path));
+            if !is_meant {
+                continue;
+            }
+            search.file = path;
+            searched = match search.sets_one_path() {
                 true => search.put_by_path(item),
                 false => search.walk(item, ""),
             };
-            if let Err(message) = searched {
-                return Err(fail(list, message));
+            if searched.is_err() {
+                break;
             }
         }
+        if let Err(message) = searched {
+            return Err(fail(list, message));
+        }
         list.results = search.results;
-        if list.results.is_empty() {
+        if list.results.is_empty() && !self.is_first {
             let message = "no matches".to_owned();
             list.results.push(Report {
                 message,
@@ -79,22 +142,13 @@ impl Function for SearchReplace {
     }
 }
 
-#[derive(Default)]
-struct Search {
-    by_value: String,
-    by_regex: Option<Regex>,
-    by_path: String,
-    put_value: String,
-    put_comment: String,
-    file: String,
-    results: Vec<Report>,
-}
-
-impl Search {
-    fn configure(config: Option<&Node>) -> Result<Self, String> {
+impl SearchReplace {
+    fn configure(&self, config: Option<&Node>) -> Result<Search, String> {
         let data = config.map_or_else(Vec::new, Node::data);
-        if let Some((key, _)) = data.iter().find(|(key, _)| !MATCHERS.contains(key)) {
-            let matchers: Vec<String> = MATCHERS.iter().map(|matcher| go::quote(matcher)).collect();
+        let is_unknown = |key: &str| !self.is_first && !self.matchers.contains(&key);
+        if let Some((key, _)) = data.iter().find(|(key, _)| is_unknown(key)) {
+            let matchers = self.matchers.iter().map(|matcher| go::quote(matcher));
+            let matchers: Vec<String> = matchers.collect();
             let matchers = go::list(matchers.iter().map(String::as_str));
             return Err(format!(
                 "invalid matcher {}, must be one of {matchers}",
@@ -106,14 +160,23 @@ impl Search {
             found.map_or(String::new(), |(_, value)| (*value).to_owned())
         };
         let expression = datum("by-value-regex");
-        let search = Self {
+        let by_file = match datum(BY_FILE).as_str() {
+            "" => None,
+            glob if self.matchers.contains(&BY_FILE) => Some(path::glob(glob)?),
+            _ => None,
+        };
+        let search = Search {
             by_value: datum("by-value"),
             by_path: datum("by-path"),
             put_value: datum("put-value"),
             put_comment: datum("put-comment"),
-            ..Self::default()
+            puts_text: self.puts_text,
+            by_file,
+            ..Search::default()
         };
-        if search.by_value.is_empty() && expression.is_empty() && search.by_path.is_empty() {
+        let has_matcher =
+            !(search.by_value.is_empty() && expression.is_empty() && search.by_path.is_empty());
+        if self.needs_matcher && !has_matcher {
             return Err(
                 "at least one of [\"by-value\", \"by-value-regex\", \"by-path\"] must be provided"
                     .into(),
@@ -131,12 +194,42 @@ impl Search {
                     .last()
                     .unwrap_or("")
                     .trim_start_matches("error: ");
-                format!("error parsing regexp: {reason}: `{expression}`")
+                format!(
+                    "error parsing regexp: {}: `{expression}`",
+                    go_reason(reason)
+                )
             })?),
         };
-        Ok(Self { by_regex, ..search })
+        Ok(Search { by_regex, ..search })
     }
+}
 
+/// What Go says where the engine here says this, for the frequent mistakes.
+fn go_reason(reason: &str) -> &str {
+    match reason {
+        "unclosed group" => "missing closing )",
+        "unopened group" => "unexpected )",
+        "unclosed character class" => "missing closing ]",
+        "repetition operator missing expression" => "missing argument to repetition operator",
+        other => other,
+    }
+}
+
+#[derive(Default)]
+struct Search {
+    by_value: String,
+    by_regex: Option<Regex>,
+    /// Paths of files that are looked at; `None` for all.
+    by_file: Option<Regex>,
+    puts_text: bool,
+    by_path: String,
+    put_value: String,
+    put_comment: String,
+    file: String,
+    results: Vec<Report>,
+}
+
+impl Search {
     /// Whether a plain path and a value are all that is given: then the field is
     /// created where it is missing.
     fn sets_one_path(&self) -> bool {
@@ -152,10 +245,12 @@ impl Search {
             return Ok(());
         };
         let mut node = object;
+        let mut walked = Vec::new();
         for key in parents {
             if !node.is_mapping() {
-                return Err(wrong_kind(node));
+                return Err(self.wrong_kind(node, &walked));
             }
+            walked.push(*key);
             if node.get(key).is_none_or(Node::is_null) {
                 node.remove(key);
                 node.insert(key, Node::mapping(Vec::new()));
@@ -166,9 +261,12 @@ impl Search {
             node = child;
         }
         if !node.is_mapping() {
-            return Err(wrong_kind(node));
+            return Err(self.wrong_kind(node, &walked));
         }
-        let mut value = Node::text(self.put_value.as_str());
+        let mut value = match self.puts_text {
+            true => field_text(&self.put_value),
+            false => Node::text(self.put_value.as_str()),
+        };
         value.tag = Tag::None;
         match node.get_mut(last) {
             // The comments of what was there go with it.
@@ -186,6 +284,22 @@ impl Search {
         let report = Report::about_field(message, self.by_path.clone(), &self.file);
         self.results.push(report);
         Ok(())
+    }
+
+    fn wrong_kind(&self, node: &Node, path: &[&str]) -> String {
+        let kind = match node.content {
+            Content::Sequence { .. } => "SequenceNode",
+            Content::Alias(_) => "AliasNode",
+            _ => "ScalarNode",
+        };
+        let written = write_node(node, SequenceIndent::Compact);
+        if self.puts_text {
+            return format!(
+                "wrong node kind: expected MappingNode but got {kind}: node contents:\n{written}"
+            );
+        }
+        let (path, written) = (path.join("."), written.trim());
+        format!("wrong Node Kind for {path} expected: MappingNode was {kind}: value: {{{written}}}")
     }
 
     fn message(&self, value: &str) -> String {
@@ -248,11 +362,15 @@ impl Search {
             return Ok(());
         }
         if !self.put_comment.is_empty() {
-            node.comments_mut().line = self.resolved(&value, &self.put_comment)?;
+            // What cannot be resolved leaves nothing behind.
+            let resolved = self.resolved(&value, &self.put_comment);
+            node.comments_mut().line = resolved.clone().unwrap_or_default();
+            resolved?;
         }
         if !self.put_value.is_empty() {
-            let resolved = self.resolved(node.value().unwrap_or(""), &self.put_value)?;
-            node.set_value(&resolved);
+            let resolved = self.resolved(node.value().unwrap_or(""), &self.put_value);
+            node.set_value(resolved.as_deref().unwrap_or(""));
+            resolved?;
             node.tag = Tag::None;
         }
         if !self.file.is_empty() {
@@ -312,16 +430,4 @@ fn set_flow(node: &mut Node, to: bool) {
     if let Content::Sequence { flow, .. } = &mut node.content {
         *flow = to;
     }
-}
-
-fn wrong_kind(node: &Node) -> String {
-    let kind = match node.content {
-        Content::Sequence { .. } => "SequenceNode",
-        Content::Alias(_) => "AliasNode",
-        _ => "ScalarNode",
-    };
-    format!(
-        "wrong Node Kind for  expected: MappingNode was {kind}: value: {{{}}}",
-        write_node(node, SequenceIndent::Compact).trim()
-    )
 }

@@ -3,9 +3,9 @@
 
 use crate::{
     function::{Clock, Function, Stop},
-    kptfile,
-    list::{ResourceList, W2},
-    object::PATH,
+    kptfile::{self, Types},
+    list::{ResourceList, W2, W3_PLACES},
+    object::{LEGACY_PATH, PATH},
     release::Release,
     results::field_text,
     yaml::Node,
@@ -17,15 +17,36 @@ const ANNOTATION: &str = "cnrm.cloud.google.com/project-id";
 const LINES_OF_LIBRARY: u32 = 1;
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::unknown("v0.2.1")
+    Release::native("v0.2.1", W3_PLACES, &V0_2_1)
         .with_digests(&["sha256:bd4a262d125b48127fae24c97828f2414a1fb7547a98ced849eba18dcef51b58"]),
-    Release::unknown("v0.2.0"),
-    Release::unknown("v0.1.0"),
-    Release::native("head", W2, &SetProjectId),
+    Release::native("v0.2.0", W2, &V0_2_0),
+    Release::native("v0.1.0", W2, &V0_1_0),
 ];
 
+const V0_2_1: SetProjectId = SetProjectId {
+    image: "ghcr.io/kptdev/krm-functions-catalog/apply-setters:v0.2",
+    types: Types::Kpt,
+    path: PATH,
+};
+const V0_2_0: SetProjectId = SetProjectId {
+    image: "gcr.io/kpt-fn/apply-setters:v0.2",
+    types: Types::Sdk,
+    path: LEGACY_PATH,
+};
+const V0_1_0: SetProjectId = SetProjectId {
+    image: "gcr.io/kpt-fn/apply-setters:v0.1",
+    ..V0_2_0
+};
+
 #[derive(Debug)]
-pub(crate) struct SetProjectId;
+struct SetProjectId {
+    /// The function that a Kptfile without one gets.
+    image: &'static str,
+    /// The types that Kptfiles are read into.
+    types: Types,
+    /// The annotation that tells an object's file.
+    path: &'static str,
+}
 
 impl Function for SetProjectId {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
@@ -34,7 +55,7 @@ impl Function for SetProjectId {
             .as_ref()
             .map_or("", |config| config.text_at(&["data", SETTER]))
             .to_owned();
-        match set_setters(&mut list.items, &project, clock) {
+        match set_setters(&mut list.items, &project, self, clock) {
             Err(Stop::Failed(error)) => {
                 return Err(format!("failed to set project-id setter: {error}").into());
             }
@@ -68,11 +89,17 @@ fn is_config_connector(api_version: &str) -> bool {
     word(name) && word(version) && name != "core"
 }
 
-fn set_setters(items: &mut [Node], project: &str, clock: &Clock) -> Result<(), Stop> {
+fn set_setters(
+    items: &mut [Node],
+    project: &str,
+    with: &SetProjectId,
+    clock: &Clock,
+) -> Result<(), Stop> {
     let is_kptfile = |item: &&Node| item.kind() == "Kptfile";
     for kptfile in items.iter().filter(is_kptfile) {
         clock.check()?;
-        kptfile::check(kptfile, LINES_OF_LIBRARY)
+        with.types
+            .check(kptfile, LINES_OF_LIBRARY)
             .map_err(|error| format!("failed to find Kptfile: failed to read Kptfile: {error}"))?;
     }
     let kptfiles: Vec<Node> = items.iter().filter(is_kptfile).cloned().collect();
@@ -81,13 +108,18 @@ fn set_setters(items: &mut [Node], project: &str, clock: &Clock) -> Result<(), S
     }
     for kptfile in kptfiles {
         clock.check()?;
-        set_setter(items, kptfile, project)
+        set_setter(items, kptfile, project, with)
             .map_err(|error| format!("error updating Kptfile: {error}"))?;
     }
     Ok(())
 }
 
-fn set_setter(items: &mut [Node], mut kptfile: Node, project: &str) -> Result<(), String> {
+fn set_setter(
+    items: &mut [Node],
+    mut kptfile: Node,
+    project: &str,
+    with: &SetProjectId,
+) -> Result<(), String> {
     let mutators = kptfile
         .at(&["pipeline", "mutators"])
         .map_or(&[][..], Node::items);
@@ -96,7 +128,7 @@ fn set_setter(items: &mut [Node], mut kptfile: Node, project: &str) -> Result<()
         Some(at) => {
             let function = &mutators[at];
             let path = function.text_at(&["configPath"]).to_owned();
-            if function.get("configMap").is_some() {
+            if function.get("configMap").is_some_and(|map| !map.is_null()) {
                 if function.text_at(&["configMap", SETTER]).is_empty() {
                     let mutators = kptfile
                         .at_mut(&["pipeline", "mutators"])
@@ -108,20 +140,30 @@ fn set_setter(items: &mut [Node], mut kptfile: Node, project: &str) -> Result<()
             } else if path.is_empty() {
                 return Err("unable to find `ConfigMap` or `configPath` as the `functionConfig` for apply-setters".into());
             } else {
-                return set_in_file(items, &path, project);
+                return set_in_file(items, &path, project, with);
             }
         }
-        None => add_function(&mut kptfile, project),
+        None => add_function(&mut kptfile, project, with.image),
     }
-    let path = kptfile.annotation(PATH).to_owned();
-    if let Some(item) = items.iter_mut().find(|item| item.annotation(PATH) == path) {
-        *item = kptfile::written(&kptfile);
+    let path = kptfile.annotation(with.path).to_owned();
+    if let Some(item) = items
+        .iter_mut()
+        .find(|item| item.annotation(with.path) == path)
+    {
+        *item = with.types.written(&kptfile);
     }
     Ok(())
 }
 
-fn set_in_file(items: &mut [Node], path: &str, project: &str) -> Result<(), String> {
-    let file = items.iter_mut().find(|item| item.annotation(PATH) == path);
+fn set_in_file(
+    items: &mut [Node],
+    path: &str,
+    project: &str,
+    with: &SetProjectId,
+) -> Result<(), String> {
+    let file = items
+        .iter_mut()
+        .find(|item| item.annotation(with.path) == path);
     let Some(file) = file else {
         return Err(format!(
             "failed to find setter file: {}",
@@ -144,11 +186,11 @@ fn set_in_file(items: &mut [Node], path: &str, project: &str) -> Result<(), Stri
     Ok(())
 }
 
-fn add_function(kptfile: &mut Node, project: &str) {
+fn add_function(kptfile: &mut Node, project: &str, image: &str) {
     let mut values = Node::mapping(Vec::new());
     values.insert(SETTER, field_text(project));
     let mut function = Node::mapping(Vec::new());
-    function.insert("image", Node::text("gcr.io/kpt-fn/apply-setters:v0.2"));
+    function.insert("image", Node::text(image));
     function.insert("configMap", values);
     if !kptfile.get("pipeline").is_some_and(Node::is_mapping) {
         kptfile.remove("pipeline");

@@ -70,7 +70,8 @@ impl Function for UpsertResource {
 }
 
 fn has_metadata(object: &Node) -> bool {
-    !object.fields().is_empty()
+    let fields = ["apiVersion", "kind", "metadata"];
+    fields.iter().any(|field| object.get(field).is_some())
 }
 
 impl UpsertResource {

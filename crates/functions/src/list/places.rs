@@ -69,6 +69,17 @@ fn check(item: &Node) -> Result<(), String> {
     Ok(())
 }
 
+/// Gives an object both spellings, the newer one's value where they differ.
+pub(crate) fn equalise(item: &mut Node) {
+    for (_, [new, old]) in PAIRS {
+        let value = item.annotation(new).to_owned();
+        if !value.is_empty() && item.annotation(old) != value {
+            set(item, old, &value);
+        }
+    }
+    copy(item);
+}
+
 /// Where an object has one spelling it gets the other.
 fn copy(item: &mut Node) {
     for (_, [new, old]) in PAIRS {

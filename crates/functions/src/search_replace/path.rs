@@ -1,5 +1,70 @@
 //! Patterns of paths.
 
+use regex::Regex;
+
+/// The expression of a glob: `*` and `?` stay within a directory, `**` alone in its
+/// place stands for any number of directories.
+pub(super) fn glob(glob: &str) -> Result<Regex, String> {
+    let bad = || "syntax error in pattern".to_owned();
+    let mut expression = String::from("(?s)^");
+    let mut depth = 0usize;
+    let mut rest = glob;
+    while let Some(c) = rest.chars().next() {
+        let at_start = rest.len() == glob.len() || glob[..glob.len() - rest.len()].ends_with('/');
+        if let Some(behind) = rest.strip_prefix("**/").filter(|_| at_start) {
+            expression.push_str("(?:.*/)?");
+            rest = behind;
+            continue;
+        }
+        if rest == "/**" {
+            expression.push_str("(?:/.*)?");
+            break;
+        }
+        if rest == "**" && at_start {
+            expression.push_str(".*");
+            break;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '*' => {
+                rest = rest.trim_start_matches('*');
+                expression.push_str("[^/]*");
+            }
+            '?' => expression.push_str("[^/]"),
+            '\\' => {
+                let escaped = rest.chars().next().ok_or_else(bad)?;
+                rest = &rest[escaped.len_utf8()..];
+                expression.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4])));
+            }
+            '[' => {
+                let (class, behind) = rest.split_once(']').ok_or_else(bad)?;
+                let (not, class) = match class.strip_prefix(['!', '^']) {
+                    Some(class) => ("^/", class),
+                    None => ("", class),
+                };
+                let class = class.replace('[', "\\[").replace("&&", "&\\&");
+                expression.push_str(&format!("[{not}{class}]"));
+                rest = behind;
+            }
+            '{' => {
+                depth += 1;
+                expression.push_str("(?:");
+            }
+            ',' if depth > 0 => expression.push('|'),
+            '}' if depth > 0 => {
+                depth -= 1;
+                expression.push(')');
+            }
+            c => expression.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    if depth > 0 {
+        return Err(bad());
+    }
+    expression.push('$');
+    Regex::new(&expression).map_err(|_| bad())
+}
+
 /// `*` stands for one element of a path, `**` for any number of them.
 pub(super) fn matches(path: &[&str], pattern: &[&str]) -> bool {
     // Reachable positions in the path, one pattern element after the other.
@@ -41,6 +106,26 @@ fn matches_element(element: &str, pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn globs_match_paths_of_files() {
+        for (pattern, file, expected) in [
+            ("*.yaml", "a.yaml", true),
+            ("*.yaml", "a/b.yaml", false),
+            ("**/*.yaml", "a.yaml", true),
+            ("**/*.yaml", "a/b/c.yaml", true),
+            ("a/**", "a/b/c.yaml", true),
+            ("a/**", "b/c.yaml", false),
+            ("{a,b}/?.yaml", "b/x.yaml", true),
+            ("[!a]*", "a.yaml", false),
+            ("[a-c]*", "b.yaml", true),
+            ("a.yaml", "abyaml", false),
+        ] {
+            let is_match = glob(pattern).unwrap().is_match(file);
+            assert_eq!(is_match, expected, "{pattern} {file}");
+        }
+        assert!(glob("[a").is_err() && glob("{a").is_err());
+    }
 
     #[test]
     fn stars_match_elements_of_a_path() {

@@ -3,6 +3,8 @@
 mod first;
 mod secrets;
 
+use std::collections::HashMap;
+
 use super::{Visitor, list_comment, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
@@ -66,7 +68,7 @@ impl Function for ApplySetters {
             object: self.tells_values.then(Default::default),
             results: Vec::new(),
         };
-        if self.nothing_to_set_fails && setting.setters.is_empty() {
+        if self.nothing_to_set_fails && setting.setters.all.is_empty() {
             let message = "input setters list cannot be empty";
             return Err(fail(list, message.into()));
         }
@@ -100,15 +102,46 @@ impl Function for ApplySetters {
     }
 }
 
-/// The setters that a configuration gives.
-fn given(config: Option<&Node>) -> Vec<(String, String)> {
+/// The setters that a configuration gives, in its order.
+struct Setters {
+    all: Vec<(String, String)>,
+    by_name: HashMap<String, usize>,
+    /// Whether names and values are free of placeholders: then only the names in a
+    /// pattern have to be looked at.
+    is_plain: bool,
+}
+
+fn given(config: Option<&Node>) -> Setters {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let data = config.map_or_else(Vec::new, Node::data);
-    data.into_iter().map(owned).collect()
+    let all: Vec<(String, String)> = data.into_iter().map(owned).collect();
+    let is_plain = |text: &str| !text.contains(['$', '{', '}']);
+    Setters {
+        is_plain: all
+            .iter()
+            .all(|(name, value)| is_plain(name) && is_plain(value)),
+        by_name: (0..all.len())
+            .rev()
+            .map(|at| (all[at].0.clone(), at))
+            .collect(),
+        all,
+    }
+}
+
+impl Setters {
+    /// The setters that a pattern may name.
+    fn of<'a>(&'a self, pattern: &str) -> Vec<&'a (String, String)> {
+        let names = pattern::names(pattern);
+        if !self.is_plain || names.iter().any(|name| name.contains("${")) {
+            return self.all.iter().collect();
+        }
+        let found = names.iter().filter_map(|name| self.by_name.get(*name));
+        found.map(|at| &self.all[*at]).collect()
+    }
 }
 
 struct Setting {
-    setters: Vec<(String, String)>,
+    setters: Setters,
     file: String,
     /// The object at hand, if results name it.
     object: Option<[String; 4]>,
@@ -137,21 +170,21 @@ impl Setting {
 }
 
 /// Whether the pattern names one of the setters.
-fn concerns(setters: &[(String, String)], pattern: &str) -> bool {
-    let named = |(name, _): &(String, String)| pattern.contains(&pattern::placeholder(name));
-    setters.iter().any(named)
+fn concerns(setters: &Setters, pattern: &str) -> bool {
+    let named = |(name, _): &&(String, String)| pattern.contains(&pattern::placeholder(name));
+    setters.of(pattern).iter().any(named)
 }
 
 /// The value for a list; the pattern has to be one name and nothing else.
-fn list_value(setters: &[(String, String)], pattern: &str) -> Result<String, Stop> {
+fn list_value(setters: &Setters, pattern: &str) -> Result<String, Stop> {
     let is_one_name = pattern::names(pattern).len() == 1;
     if !(is_one_name && pattern.starts_with("${") && pattern.ends_with('}')) {
         let pattern = go::quote(pattern);
         return Err(format!("invalid setter pattern for array node: {pattern}").into());
     }
     let name = pattern::bare(pattern);
-    let given = setters.iter().find(|(setter, _)| setter == name);
-    Ok(given.map_or(String::new(), |(_, value)| value.clone()))
+    let given = setters.by_name.get(name).map(|at| &setters.all[*at].1);
+    Ok(given.cloned().unwrap_or_default())
 }
 
 fn not_a_list(given: &str) -> Stop {
@@ -160,9 +193,9 @@ fn not_a_list(given: &str) -> Stop {
 }
 
 /// The pattern with every given value in the place of its name.
-fn filled(setters: &[(String, String)], pattern: &str) -> Result<String, Stop> {
+fn filled(setters: &Setters, pattern: &str) -> Result<String, Stop> {
     let mut text = pattern.to_owned();
-    for (name, value) in setters {
+    for (name, value) in setters.of(pattern) {
         text = replaced(&text, &pattern::placeholder(name), value)?;
     }
     Ok(text)

@@ -4,7 +4,7 @@ use super::{Visitor, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W1},
+    list::{ResourceList, W1, W3_PLACES},
     meter::charge,
     object::LEGACY_PATH,
     release::Release,
@@ -13,13 +13,24 @@ use crate::{
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::unknown("v0.1.4").of_2026(),
-    Release::native("v0.1.1", W1, &CreateSetters),
+    Release::native("v0.1.4", W3_PLACES, &V0_1_4).of_2026(),
+    Release::native("v0.1.1", W1, &V0_1_1),
+    // The order in which it looks for values is chance.
     Release::unknown("v0.1.0"),
 ];
 
+/// What kpt notes in annotations is left alone.
+const V0_1_4: CreateSetters = CreateSetters {
+    skips_annotations_of_kpt: true,
+};
+const V0_1_1: CreateSetters = CreateSetters {
+    skips_annotations_of_kpt: false,
+};
+
 #[derive(Debug)]
-pub(crate) struct CreateSetters;
+struct CreateSetters {
+    skips_annotations_of_kpt: bool,
+}
 
 impl Function for CreateSetters {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
@@ -31,9 +42,14 @@ impl Function for CreateSetters {
             Ok(creation) => creation,
             Err(message) => return Err(fail(list, message)),
         };
+        creation.skips_annotations_of_kpt = self.skips_annotations_of_kpt;
         for item in &mut list.items {
             clock.check()?;
-            creation.file = item.annotation(LEGACY_PATH).to_owned();
+            let path = match self.skips_annotations_of_kpt {
+                true => item.path(),
+                false => item.annotation(LEGACY_PATH),
+            };
+            creation.file = path.to_owned();
             match walk(&mut creation, item, "") {
                 Err(Stop::Failed(message)) => return Err(fail(list, message)),
                 walked => walked?,
@@ -78,6 +94,18 @@ fn configure(config: Option<&Node>) -> Result<Creation, String> {
     Ok(creation)
 }
 
+/// Whether the path leads to an annotation that kpt keeps for itself.
+fn is_of_kpt(path: &str) -> bool {
+    let mut names = path
+        .match_indices("annotations.")
+        .filter(|(at, _)| *at == 0 || path.as_bytes()[at - 1] == b'.');
+    names.any(|(at, word)| {
+        let name = &path[at + word.len()..];
+        let name = name.strip_prefix("internal.").unwrap_or(name);
+        name.starts_with("config.kubernetes.io")
+    })
+}
+
 fn sorted_values(items: &[Node]) -> Vec<String> {
     let value = |item: &Node| item.value().unwrap_or("").to_owned();
     let mut values: Vec<String> = items.iter().map(value).collect();
@@ -90,6 +118,7 @@ struct Creation {
     scalars: Vec<(String, String)>,
     lists: Vec<(String, Vec<String>)>,
     file: String,
+    skips_annotations_of_kpt: bool,
     results: Vec<Report>,
 }
 
@@ -156,7 +185,7 @@ impl Visitor for Creation {
 
     fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), Stop> {
         let value = node.value().unwrap_or("").to_owned();
-        if value.contains('\n') {
+        if value.contains('\n') || (self.skips_annotations_of_kpt && is_of_kpt(path)) {
             return Ok(());
         }
         let pattern = self.pattern(&value);

@@ -6,45 +6,70 @@ use std::collections::BTreeMap;
 use super::{Visitor, list_comment, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
-    kptfile,
-    list::{ResourceList, W2},
-    object::PATH,
+    kptfile::Types,
+    list::{ResourceList, W2, W3_PLACES},
+    object::{LEGACY_PATH, PATH},
     release::Release,
     results::{Report, Severity},
     yaml::{Content, Node, SequenceIndent, parse_all, write_node},
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::unknown("v0.1.1"),
-    Release::unknown("v0.1.0"),
+    Release::native("v0.1.1", W3_PLACES, &V0_1_1),
+    Release::native("v0.1.0", W2, &V0_1_0),
     // What was in the catalog's source before v0.1.1.
-    Release::native("head", W2, &ListSetters),
+    Release::native("head", W2, &HEAD),
 ];
 
+const V0_1_1: ListSetters = ListSetters {
+    none_fails: false,
+    types: Types::Kpt,
+    path: PATH,
+    lines_of_library: 1,
+};
+const HEAD: ListSetters = ListSetters {
+    none_fails: false,
+    ..V0_1_0
+};
+const V0_1_0: ListSetters = ListSetters {
+    none_fails: true,
+    types: Types::Sdk,
+    path: LEGACY_PATH,
+    lines_of_library: 0,
+};
+
 #[derive(Debug)]
-pub(crate) struct ListSetters;
+struct ListSetters {
+    /// Whether a package without setters is an error.
+    none_fails: bool,
+    types: Types,
+    /// The annotation that tells an object's file.
+    path: &'static str,
+    /// What the library adds to an object before it is read.
+    lines_of_library: u32,
+}
 
 impl Function for ListSetters {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        let fail = |list: &mut ResourceList, message: String| {
+            let told = format!("failed to list setters: {message}");
+            report_failure(list, told, message)
+        };
         let mut found = Found::default();
-        match declared(&list.items) {
+        match self.declared(&list.items) {
             Ok(setters) => found.declare(setters),
-            Err(message) => {
-                let told = format!("failed to list setters: {message}");
-                return Err(report_failure(list, told, message));
-            }
+            Err(message) => return Err(fail(list, message)),
         }
         for item in &mut list.items {
             clock.check()?;
             walk(&mut found, item, "")?;
         }
         let lists = found.lists.into_iter().map(|(name, (values, count))| {
-            (name, format!("[{}]", values.join(", ")), "list", count)
+            let value = format!("[{}]", values.join(", "));
+            (name, value, "array".to_owned(), count)
         });
-        let scalars = found
-            .scalars
-            .into_iter()
-            .map(|(name, (value, count))| (name, value, "string", count));
+        let scalars = found.scalars.into_iter();
+        let scalars = scalars.map(|(name, found)| (name, found.value, found.kind, found.count));
         let mut all: Vec<_> = lists.chain(scalars).collect();
         all.sort_by(|(a, ..), (b, ..)| a.cmp(b));
         list.results = all
@@ -55,51 +80,72 @@ impl Function for ListSetters {
             })
             .collect();
         if list.results.is_empty() {
-            list.results
-                .push(Report::new(Severity::Warning, "no setters found"));
+            let message = "no setters found";
+            if self.none_fails {
+                return Err(fail(list, message.into()));
+            }
+            list.results.push(Report::new(Severity::Warning, message));
         }
         Ok(())
     }
 }
 
-/// The setters that the package's Kptfile gives to apply-setters.
-fn declared(items: &[Node]) -> Result<Vec<(String, String)>, String> {
-    let Some(kptfile) = items.iter().find(|item| item.annotation(PATH) == "Kptfile") else {
-        return Ok(Vec::new());
-    };
-    kptfile::check(kptfile, 0).map_err(|error| format!("unable to read Kptfile: {error}"))?;
-    let mut setters = Vec::new();
-    let mutators = kptfile
-        .at(&["pipeline", "mutators"])
-        .map_or(&[][..], Node::items);
-    let is_apply = |function: &&Node| function.text_at(&["image"]).contains("apply-setters");
-    for function in mutators.iter().filter(is_apply) {
-        let path = function.text_at(&["configPath"]);
-        let given = match function.get("configMap") {
-            Some(data) => data.texts(),
-            None if !path.is_empty() => {
-                let Some(file) = items.iter().find(|item| item.annotation(PATH) == path) else {
-                    return Err(kptfile::missing_file(path));
-                };
-                file.data()
-            }
-            // Nothing more can be told from this Kptfile.
-            None => return Ok(Vec::new()),
+impl ListSetters {
+    /// The setters that the package's Kptfile gives to apply-setters.
+    fn declared(&self, items: &[Node]) -> Result<Vec<(String, String)>, String> {
+        let Some(kptfile) = items
+            .iter()
+            .find(|item| item.annotation(self.path) == "Kptfile")
+        else {
+            return Ok(Vec::new());
         };
-        let given = given
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        setters.extend(given);
+        self.types
+            .check(kptfile, self.lines_of_library)
+            .map_err(|error| format!("unable to read Kptfile: {error}"))?;
+        let mut setters = Vec::new();
+        let mutators = kptfile
+            .at(&["pipeline", "mutators"])
+            .map_or(&[][..], Node::items);
+        let is_apply = |function: &&Node| function.text_at(&["image"]).contains("apply-setters");
+        for function in mutators.iter().filter(is_apply) {
+            let path = function.text_at(&["configPath"]);
+            let given = match function.get("configMap").filter(|map| !map.is_null()) {
+                Some(data) => data.texts(),
+                None if !path.is_empty() => {
+                    let Some(file) = items.iter().find(|item| item.annotation(self.path) == path)
+                    else {
+                        return Ok(Vec::new());
+                    };
+                    file.data()
+                }
+                // Nothing more can be told from this Kptfile.
+                None => return Ok(Vec::new()),
+            };
+            let given = given
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()));
+            setters.extend(given);
+        }
+        Ok(setters)
     }
-    Ok(setters)
 }
 
 /// Values and counts by name.
 #[derive(Default)]
 struct Found {
-    scalars: BTreeMap<String, (String, usize)>,
+    scalars: BTreeMap<String, Scalar>,
     lists: BTreeMap<String, (Vec<String>, usize)>,
 }
+
+struct Scalar {
+    value: String,
+    /// The YAML type of the value, as far as it is known.
+    kind: String,
+    count: usize,
+}
+
+/// What a value is unless a field tells more.
+const TEXT: &str = "str";
 
 impl Found {
     fn declare(&mut self, setters: Vec<(String, String)>) {
@@ -115,7 +161,9 @@ impl Found {
                         .insert(name, (items.iter().map(written).collect(), 0));
                 }
                 _ => {
-                    self.scalars.insert(name, (value, 0));
+                    let kind = TEXT.to_owned();
+                    let count = 0;
+                    self.scalars.insert(name, Scalar { value, kind, count });
                 }
             }
         }
@@ -136,11 +184,19 @@ impl Visitor for Found {
 
     fn scalar(&mut self, node: &mut Node, _: &str) -> Result<(), Stop> {
         if let Some(pattern) = pattern::of_comment(&node.comments().line) {
+            let tag = node.tag_name();
+            let kind = tag.strip_prefix("!!").unwrap_or(tag);
             for (name, value) in pattern::values(pattern, node.value().unwrap_or("")) {
-                self.scalars
-                    .entry(name.to_owned())
-                    .or_insert((value.to_owned(), 0))
-                    .1 += 1;
+                let found = self.scalars.entry(name.to_owned());
+                let found = found.or_insert_with(|| Scalar {
+                    value: value.to_owned(),
+                    kind: kind.to_owned(),
+                    count: 0,
+                });
+                if found.kind == TEXT {
+                    kind.clone_into(&mut found.kind);
+                }
+                found.count += 1;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use regex::Regex;
 
-use super::{check_resolved, concerns, filled, given, list_value, not_a_list};
+use super::{Setters, check_resolved, concerns, filled, given, list_value, not_a_list};
 use crate::{
     function::{Clock, Function, Stop},
     list::ResourceList,
@@ -37,7 +37,7 @@ impl Function for ApplySetters {
 }
 
 struct Setting {
-    setters: Vec<(String, String)>,
+    setters: Setters,
     /// Of patterns; `None` for those that are no expressions.
     expressions: HashMap<String, Option<Regex>>,
 }
