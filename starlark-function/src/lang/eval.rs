@@ -15,12 +15,15 @@ use super::{
     syntax::{Names, parse, resolve},
 };
 
+/// What a module has: names and their values.
+pub(crate) type Members = Vec<(&'static str, Value)>;
+
 /// What a program is run with.
 pub(crate) struct Host<'a> {
     /// The variables that are given to it.
     pub(crate) given: &'a [(&'static str, Value)],
     /// What a module has, by its name. `None`: there is no such module.
-    pub(crate) load: &'a dyn Fn(&str) -> Fallible<Vec<(&'static str, Value)>>,
+    pub(crate) load: &'a dyn Fn(&str) -> Fallible<Members>,
 }
 
 /// A run of a program.

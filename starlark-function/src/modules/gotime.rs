@@ -131,8 +131,8 @@ fn next(layout: &str) -> Option<(&str, Part<'_>, &str)> {
                 }
             }
         }
-        if rest.starts_with("_2006") {
-            return Some((&layout[..=at], Part::Field("2006"), &rest[5..]));
+        if let Some(after) = rest.strip_prefix("_2006") {
+            return Some((&layout[..=at], Part::Field("2006"), after));
         }
         let field = PARTS.iter().copied().chain(["5"]);
         let mut fields = field.filter(|field| rest.starts_with(field));
