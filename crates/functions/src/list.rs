@@ -67,6 +67,8 @@ pub struct ResourceList {
     /// Results of functions that ran before, as they are.
     earlier: Option<Node>,
     pub(crate) results: Vec<Report>,
+    /// Whether a configuration without fields is written, too.
+    keeps_empty_config: bool,
 }
 
 impl ResourceList {
@@ -77,6 +79,13 @@ impl ResourceList {
             Dialect::Framework { .. } => Self::read_framework(text)
                 .map_err(|error| format!("failed to read ResourceList input: {error}")),
         }
+    }
+
+    /// As the SDK's first releases, to May 2022, took lists: results of functions that
+    /// ran before are gone, a configuration without fields stays.
+    pub(crate) fn as_first_sdk(&mut self) {
+        self.earlier = None;
+        self.keeps_empty_config = true;
     }
 
     /// Reports nothing but this failure.

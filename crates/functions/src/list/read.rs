@@ -89,6 +89,7 @@ impl ResourceList {
             config: None,
             earlier: None,
             results: Vec::new(),
+            keeps_empty_config: false,
         }
     }
 
@@ -104,6 +105,7 @@ impl ResourceList {
             config: root.remove("functionConfig"),
             earlier: root.remove("results"),
             results: Vec::new(),
+            keeps_empty_config: false,
         }
     }
 }

@@ -22,7 +22,9 @@ impl ResourceList {
         if !self.items.is_empty() {
             root.insert("items", Node::sequence(self.items));
         }
-        if let Some(config) = self.config.filter(|config| !config.fields().is_empty()) {
+        let keeps_empty = self.keeps_empty_config;
+        let is_written = |config: &Node| keeps_empty || !config.fields().is_empty();
+        if let Some(config) = self.config.filter(is_written) {
             root.insert("functionConfig", config);
         }
         let earlier = self
