@@ -14,6 +14,7 @@ mod function;
 mod go;
 mod json;
 mod kptfile;
+mod kustomize;
 mod list;
 mod meter;
 mod name_references;

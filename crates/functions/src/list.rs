@@ -146,6 +146,13 @@ impl ResourceList {
         places::restore(&mut self.items, spellings).map_err(Stop::Refused)
     }
 
+    /// As the SDK's first releases, to May 2022, took lists: results of functions that
+    /// ran before are gone, a configuration without fields stays.
+    pub(crate) fn as_first_sdk(&mut self) {
+        self.earlier = None;
+        self.keeps_empty_config = true;
+    }
+
     /// Reports nothing but this failure.
     pub fn fail(&mut self, message: impl Into<String>) -> Stop {
         self.earlier = None;

@@ -6,7 +6,34 @@ use crate::{fieldspec::id, scope, yaml::Node};
 
 /// Refuses objects without kind or name, and two of the same identity.
 pub(crate) fn check(items: &[Node]) -> Result<(), String> {
-    let mut known = HashSet::new();
+    check_names(items)?;
+    check_unique(items, id)
+}
+
+/// Refuses two objects of the same identity, by the names that kustomize gave them
+/// up to its API 0.10.
+pub(crate) fn check_ids(items: &[Node]) -> Result<(), String> {
+    check_unique(items, old_id)
+}
+
+/// `group_version_kind|namespace|name`.
+pub(crate) fn old_id(object: &Node) -> String {
+    let or = |text: &str, none: &str| match text {
+        "" => none.to_owned(),
+        text => text.to_owned(),
+    };
+    let (group, version) = object.group_version();
+    format!(
+        "{}_{}_{}|{}|{}",
+        or(group, "~G"),
+        or(version, "~V"),
+        or(object.kind(), "~K"),
+        or(object.namespace(), "~X"),
+        or(object.name(), "~N")
+    )
+}
+
+pub(crate) fn check_names(items: &[Node]) -> Result<(), String> {
     for item in items {
         if item.kind().is_empty() {
             return Err(format!("missing kind in object {}", printed(item)));
@@ -14,6 +41,13 @@ pub(crate) fn check(items: &[Node]) -> Result<(), String> {
         if item.name().is_empty() && !item.kind().ends_with("List") {
             return Err(format!("missing metadata.name in object {}", printed(item)));
         }
+    }
+    Ok(())
+}
+
+fn check_unique(items: &[Node], id: fn(&Node) -> String) -> Result<(), String> {
+    let mut known = HashSet::new();
+    for item in items {
         let (kind, name) = (item.kind(), item.name());
         let place = effective_namespace(item);
         if !known.insert(format!("{}|{kind}|{name}|{place}", item.api_version())) {

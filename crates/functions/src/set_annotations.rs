@@ -7,7 +7,8 @@ use crate::{
     fieldspec::{Create, FieldSpec},
     function::{Clock, Function, Stop, report_failure},
     json,
-    list::{ResourceList, W3},
+    kustomize::{Field, Transformer},
+    list::{ResourceList, W1, W3},
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
     release::Release,
     resmap,
@@ -18,7 +19,7 @@ use crate::{
 pub(crate) const RELEASES: &[Release] = &[
     Release::native("v0.1.5", W3, &SetAnnotations)
         .with_digests(&["sha256:cc7461139e070ffe36e9bb126b7c1818008f851a08a8a1dbb126b98366df068c"]),
-    Release::unknown("v0.1.4"),
+    Release::native("v0.1.4", W1, &V0_1_4),
     Release::unknown("v0.1.3"),
 ];
 
@@ -28,6 +29,10 @@ pub(crate) const RELEASES_OF_OLD_NAME: &[Release] = &[
     Release::unknown("v0.1.1"),
     Release::unknown("v0.1.0"),
 ];
+
+const V0_1_4: Transformer = Transformer {
+    field: Field::Annotations,
+};
 
 #[derive(Debug)]
 pub(crate) struct SetAnnotations;
@@ -50,13 +55,17 @@ impl Function for SetAnnotations {
             }
         };
         specs.extend(default_specs());
-        if let Err(message) = resmap::check(&list.items) {
+        let checked = resmap::check_names(&list.items);
+        if let Err(message) = checked.and_then(|()| resmap::check_ids(&list.items)) {
+            // A failed run leaves no items.
+            list.items.clear();
             return Err(fail(list, format!("failed to run function: {message}")));
         }
         let mut places = Places::new();
         for at in 0..list.items.len() {
             clock.check()?;
             if let Err(message) = annotate(&mut list.items[at], &annotations, &specs, &mut places) {
+                list.items.clear();
                 let message =
                     format!("failed to run function: failed to run transformer: {message}");
                 return Err(fail(list, message));
@@ -105,7 +114,7 @@ fn configure(config: Option<&Node>) -> Result<Config, String> {
     Ok((annotations, specs))
 }
 
-fn default_specs() -> Vec<FieldSpec> {
+pub(crate) fn default_specs() -> Vec<FieldSpec> {
     let template = "spec/template/metadata/annotations";
     let spec = |group: &str, version: &str, kind: &str, path: &str| {
         FieldSpec::new(group, version, kind, path, true)
@@ -161,7 +170,7 @@ fn annotate(
 }
 
 /// Sets an entry as kyaml does: a style that was there stays, comments go.
-fn set(node: &mut Node, key: &str, value: &str) -> Result<(), String> {
+pub(crate) fn set(node: &mut Node, key: &str, value: &str) -> Result<(), String> {
     if !node.is_mapping() {
         return Err("wrong node kind: expected MappingNode".into());
     }

@@ -3,11 +3,12 @@
 
 use crate::{
     function::{Clock, Function, Stop},
-    list::{ResourceList, W4},
+    kustomize::{Field, Transformer},
+    list::{ResourceList, W1, W4},
     release::Release,
     results::{Report, Severity},
     runner_config::{self, Given},
-    yaml::{Node, Tag},
+    yaml::{Content, Node, ScalarStyle, Tag},
 };
 
 const LABELS: &[&str] = &["metadata", "labels"];
@@ -16,16 +17,16 @@ const POD_SELECTOR: &[&str] = &["podSelector", "matchLabels"];
 const LABEL_SELECTOR: &[&str] = &["labelSelector", "matchLabels"];
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.2.5", W4, &SetLabels)
+    Release::native("v0.2.5", W4, &V0_2_3)
         .of_2026()
         .also(&["master-20260113"]),
-    Release::native("v0.2.4", W4, &SetLabels).of_2026(),
-    Release::native("v0.2.3", W4, &SetLabels).of_2026(),
-    Release::native("v0.2.2", W4, &SetLabels)
+    Release::native("v0.2.4", W4, &V0_2_3).of_2026(),
+    Release::native("v0.2.3", W4, &V0_2_3).of_2026(),
+    Release::native("v0.2.2", W4, &V0_2_0)
         .with_digests(&["sha256:584115f2212bc154ba34412063f19711b19237ff05b312c2947f49a365429e3e"]),
-    Release::native("v0.2.1", W4, &SetLabels),
-    Release::native("v0.2.0", W4, &SetLabels),
-    Release::unknown("v0.1.5"),
+    Release::native("v0.2.1", W4, &V0_2_0),
+    Release::native("v0.2.0", W4, &V0_2_0),
+    Release::native("v0.1.5", W1, &V0_1_5),
     Release::unknown("v0.1.4"),
     Release::unknown("v0.1.3"),
 ];
@@ -37,12 +38,33 @@ pub(crate) const RELEASES_OF_OLD_NAME: &[Release] = &[
     Release::unknown("v0.1.0"),
 ];
 
+const V0_1_5: Transformer = Transformer {
+    field: Field::Labels,
+};
+
 #[derive(Debug)]
-pub(crate) struct SetLabels;
+pub(crate) struct SetLabels {
+    /// Whether a label that changes keeps its quotes.
+    keeps_quotes: bool,
+}
+
+const V0_2_3: SetLabels = SetLabels { keeps_quotes: true };
+const V0_2_0: SetLabels = SetLabels {
+    keeps_quotes: false,
+};
 
 impl Function for SetLabels {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
         let failure = || Stop::Failed(runner_config::FAILURE.into());
+        // kpt's placeholder without data ends the Go function without a word.
+        let is_bare = |config: &Node| {
+            config.kind() == "ConfigMap"
+                && config.name() == "function-input"
+                && config.get("data").is_none()
+        };
+        if list.config().is_some_and(is_bare) {
+            return Err(failure());
+        }
         let labels = match runner_config::given(list.config(), "SetLabels").and_then(configure) {
             Ok(labels) => labels,
             Err(message) => {
@@ -73,6 +95,7 @@ impl Function for SetLabels {
         labels.sort();
         let mut labeller = Labeller {
             labels,
+            keeps_quotes: self.keeps_quotes,
             count: 0,
             type_of: (String::new(), String::new()),
         };
@@ -127,6 +150,7 @@ fn json_type(node: &Node) -> &'static str {
 
 struct Labeller {
     labels: Vec<(String, String)>,
+    keeps_quotes: bool,
     /// Labels that were looked at, whether or not they had to be changed.
     count: usize,
     /// apiVersion and kind of the object at hand, for messages.
@@ -276,6 +300,11 @@ impl Labeller {
             let differs = current.is_some_and(|current| current != value);
             if differs || (current.is_none() && create) {
                 node.set_text_at(&path, value).map_err(|_| odd())?;
+                if let Some(label) = node.at_mut(&path).filter(|_| !self.keeps_quotes)
+                    && let Content::Scalar { style, .. } = &mut label.content
+                {
+                    *style = ScalarStyle::Plain;
+                }
             }
             self.count += 1;
         }

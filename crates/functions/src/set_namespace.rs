@@ -13,7 +13,8 @@ use std::collections::{BTreeSet, HashSet};
 use crate::{
     function::{Clock, Function, Stop},
     go,
-    list::{ResourceList, W4},
+    kustomize::{Field, Transformer},
+    list::{ResourceList, W1, W4},
     release::Release,
     results::{Report, Severity},
     runner_config, scope,
@@ -31,17 +32,17 @@ const UNKNOWN: &str = "~C";
 pub(crate) const RELEASES: &[Release] = &[
     Release::native("v0.4.6", W4, &V0_4_6).of_2026(),
     Release::native("v0.4.5", W4, &V0_4_5).also(&["master-20260113"]),
-    Release::unknown("v0.4.2")
+    Release::native("v0.4.2", W4, &V0_4_2)
         .with_digests(&["sha256:744d6bee447d42891a0ae09fa33f0dd8df43fdb71f6df3eecc0c1a4756f53b0e"]),
     Release::native("v0.4.1", W4, &V0_4_1),
-    Release::unknown("v0.4.0"),
-    Release::unknown("v0.3.4"),
+    Release::native("v0.4.0", W4, &V0_4_0),
+    Release::native("v0.3.4", W4, &V0_3_4),
     Release::unknown("v0.3.3"),
-    Release::unknown("v0.3.2"),
-    Release::unknown("v0.3.1"),
-    Release::unknown("v0.3.0"),
-    Release::unknown("v0.2.0"),
-    Release::unknown("v0.1.4"),
+    Release::native("v0.3.2", W4, &V0_3_2),
+    Release::native("v0.3.1", W4, &V0_3_0),
+    Release::native("v0.3.0", W4, &V0_3_0),
+    Release::native("v0.2.0", W1, &V0_2_0),
+    Release::native("v0.1.4", W1, &V0_1_4),
     Release::unknown("v0.1.3"),
     Release::unknown("v0.1.2"),
     Release::unknown("v0.1.1"),
@@ -75,6 +76,16 @@ const V0_4_6: SetNamespace = SetNamespace(Behaviour {
     ..V0_4_5.0
 });
 
+const V0_2_0: Transformer = Transformer {
+    field: Field::Namespace {
+        follows_accounts: true,
+    },
+};
+const V0_1_4: Transformer = Transformer {
+    field: Field::Namespace {
+        follows_accounts: false,
+    },
+};
 const V0_4_1: Visits = Visits {
     scope: Scope::All,
     wrong_config: WrongConfig::Fails,
@@ -119,7 +130,7 @@ pub(crate) struct SetNamespace(Behaviour);
 
 impl Function for SetNamespace {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
-        let config = match configure(list.config()) {
+        let config = match configure(list.config(), self.0.wants_one_origin) {
             Ok(config) => config,
             Err(message) => {
                 let report = about_config(message, list.config());

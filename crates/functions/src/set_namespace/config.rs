@@ -15,20 +15,25 @@ pub(super) struct Config {
     pub(super) matcher: String,
 }
 
-pub(super) fn configure(config: Option<&Node>) -> Result<Config, String> {
+/// Reads the configuration. Data that is not text is refused, or empty.
+pub(super) fn configure(config: Option<&Node>, odd_is_empty: bool) -> Result<Config, String> {
     let Some(config) = config else {
         return Err("FunctionConfig is missing. Expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`".into());
     };
     if config.is_a("", "v1", "ConfigMap") {
         let data = config.data();
-        if data.iter().any(|(key, _)| {
+        let is_odd = |(key, _): &(&str, &str)| {
             config
                 .at(&["data", key])
                 .is_some_and(|value| value.as_text().is_none() && !value.is_null())
-        }) {
+        };
+        if !odd_is_empty && data.iter().any(is_odd) {
             return Err("failed to parse FunctionConfig as ConfigMap".into());
         }
-        let datum = |name: &str| config.text_at(&["data", name]).to_owned();
+        let datum = |name: &str| {
+            let text = config.at(&["data", name]).and_then(Node::as_text);
+            text.unwrap_or("").to_owned()
+        };
         let namespace = match datum("namespace") {
             given if !given.is_empty() => given,
             _ if config.name() == VARIANT_CONFIG => datum("name"),

@@ -456,6 +456,9 @@ impl Visits {
 
 impl Function for Visits {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
+        if self.wrong_config == WrongConfig::Reported {
+            list.as_first_sdk();
+        }
         let Some(given) = self.given(list)? else {
             return Ok(());
         };
