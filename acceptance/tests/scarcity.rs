@@ -198,6 +198,9 @@ async fn a_refused_fork_is_an_error_and_the_server_goes_on() {
         "--reuid=10001",
         "--regid=10001",
         "--clear-groups",
+        // The checkout may be in a folder that only root may enter.
+        "--inh-caps=+dac_read_search",
+        "--ambient-caps=+dac_read_search",
     ];
     let server = runner_through(&through, &[]);
     let channel = server.connect().await;
