@@ -5,6 +5,7 @@
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use futures::{StreamExt as _, pin_mut};
@@ -14,11 +15,15 @@ use kube::{
 };
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 use super::{Known, Loss, Watched, lock, pauses::Pauses};
 use crate::pod::{api::jittered, blueprint::IMAGE_LABEL, cluster::WATCH_SECONDS};
+
+/// A watch that has failed and then neither fails nor tells anything for so long seems
+/// to go on. Whether it does is found out by a list, whose end says that all is well.
+const GOES_ON: Duration = Duration::from_secs(10);
 
 pub(super) struct Keeper<K: Watched> {
     pub(super) known: Arc<Mutex<Known<K>>>,
@@ -40,7 +45,20 @@ impl<K: Watched> Keeper<K> {
         // Names of the list that is coming in, which replaces what was known.
         let mut listed: Option<HashSet<String>> = None;
         let mut in_trouble = false;
-        while let Some(event) = events.next().await {
+        // A watch goes on after a failure, and says nothing before something happens.
+        let mut goes_on = false;
+        loop {
+            let patience = if goes_on { GOES_ON } else { Duration::MAX };
+            // Cancel-safe: the stream keeps what it has begun.
+            let event = match timeout(patience, events.next()).await {
+                Ok(Some(event)) => event,
+                Ok(None) => return,
+                Err(_) => {
+                    goes_on = false;
+                    events.set(begin());
+                    continue;
+                }
+            };
             let lost = match event {
                 Ok(Event::Init) => {
                     listed = Some(HashSet::new());
@@ -67,12 +85,14 @@ impl<K: Watched> Keeper<K> {
                     }
                     let pause = pauses.after_failure(Instant::now());
                     sleep(jittered(pause).max(wish(&error))).await;
+                    goes_on = !is_expired && listed.is_none();
                     if is_expired {
                         events.set(begin());
                     }
                     continue;
                 }
             };
+            goes_on = false;
             lock(&self.known).is_broken = false;
             if std::mem::take(&mut in_trouble) {
                 tracing::info!("watching {kind} objects of functions again");
@@ -137,10 +157,10 @@ fn is_expired(error: &watcher::Error) -> bool {
 }
 
 /// How long an overloaded API server wants to be left alone.
-fn wish(error: &watcher::Error) -> std::time::Duration {
+fn wish(error: &watcher::Error) -> Duration {
     let details = status(error).and_then(|status| status.details.as_ref());
     let seconds = details.map_or(0, |details| details.retry_after_seconds);
-    std::time::Duration::from_secs(seconds.into())
+    Duration::from_secs(seconds.into())
 }
 
 fn status(error: &watcher::Error) -> Option<&kube::core::Status> {

@@ -94,6 +94,9 @@ async fn a_change_wakes_only_those_who_wait_for_that_object() {
     assert_eq!(watch.wait("z").next().now_or_never(), Some(false));
 }
 
+/// The code of an answer that never comes.
+const SILENT: u16 = 0;
+
 /// An API server that answers in this order, and then no more.
 fn script(answers: Vec<(u16, String)>) -> (Client, Arc<Mutex<Vec<String>>>) {
     let answers = Mutex::new(VecDeque::from(answers));
@@ -106,8 +109,8 @@ fn script(answers: Vec<(u16, String)>) -> (Client, Arc<Mutex<Vec<String>>>) {
             let kind = if is_watch { "watch" } else { "list" };
             lock(&asked).push(kind.to_owned());
             match lock(&answers).pop_front() {
+                Some((SILENT, _)) | None => pending().boxed(),
                 Some(answer) => async move { answer }.boxed(),
-                None => pending().boxed(),
             }
         }
     });
@@ -163,6 +166,24 @@ async fn a_watch_whose_version_is_forgotten_lists_anew_and_reports_each_loss_onc
         "{:?}",
         begin.elapsed()
     );
+    keep.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_trouble_all_is_known_to_be_well_though_nothing_happens() {
+    let (code, status) = fake::refusal(500, "InternalError", "etcd is ill");
+    let ill = (code, format!("{status}\n"));
+    let goes_on = (SILENT, String::new());
+    let (client, asked) = script(vec![list(&["a"]), ill.clone(), ill, goes_on, list(&["a"])]);
+    let (losses, mut lost) = mpsc::channel(8);
+    let (watch, keep) = Watch::<Pod>::new(Api::namespaced(client, "pods"), losses);
+    let keep = tokio::spawn(keep);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(!watch.is_current());
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(watch.is_current() && lost.try_recv().is_err());
+    let expected = ["list", "watch", "watch", "watch", "list", "watch"];
+    assert_eq!(*lock(&asked), expected, "one list for all of it");
     keep.abort();
 }
 
