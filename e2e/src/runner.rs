@@ -111,6 +111,15 @@ impl Runner {
         call(self.server.connect().await, image, PATIENCE).await
     }
 
+    /// Evaluates another list than the smallest.
+    pub async fn call_on(
+        &self,
+        image: &str,
+        list: String,
+    ) -> Result<EvaluateFunctionResponse, Status> {
+        call_on(self.server.connect().await, image, list, PATIENCE).await
+    }
+
     /// Evaluates what cannot run, and returns what the caller hears; within 20 seconds.
     pub async fn heard(&self, image: &str) -> Result<Status> {
         let begin = Instant::now();
@@ -135,8 +144,17 @@ pub async fn call(
     image: &str,
     timeout: Duration,
 ) -> Result<EvaluateFunctionResponse, Status> {
+    call_on(channel, image, LIST.to_owned(), timeout).await
+}
+
+async fn call_on(
+    channel: Channel,
+    image: &str,
+    list: String,
+    timeout: Duration,
+) -> Result<EvaluateFunctionResponse, Status> {
     let mut request = Request::new(EvaluateFunctionRequest {
-        resource_list: LIST.into(),
+        resource_list: list.into(),
         image: image.to_owned(),
     });
     request.set_timeout(timeout);
