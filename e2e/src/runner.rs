@@ -84,18 +84,27 @@ impl Runner {
 
     /// Waits until a line of the log has these words, and lets other calls go on meanwhile.
     pub async fn logs(&self, words: &str, patience: Duration) -> Result<()> {
-        self.logs_line(&[words], patience).await
+        self.logs_line(|line| line.contains(words), words, patience)
+            .await
     }
 
-    /// Waits until the runner knows that this pod is of no use any more.
+    /// Waits until the runner knows that this pod is of no use any more: from the cluster, or because
+    /// a call was lost in it.
     pub async fn loses(&self, pod: &str, patience: Duration) -> Result<()> {
-        self.logs_line(&["a pod is lost", pod], patience).await
+        let words = ["a pod is lost", "a pod that a call was lost in is given up"];
+        let is_lost =
+            |line: &str| line.contains(pod) && words.iter().any(|words| line.contains(words));
+        self.logs_line(is_lost, pod, patience).await
     }
 
-    async fn logs_line(&self, words: &[&str], patience: Duration) -> Result<()> {
+    async fn logs_line(
+        &self,
+        is_it: impl Fn(&str) -> bool,
+        words: &str,
+        patience: Duration,
+    ) -> Result<()> {
         let begin = Instant::now();
-        let has_all = |line: &str| words.iter().all(|words| line.contains(words));
-        while !self.server.log().lines().any(has_all) {
+        while !self.server.log().lines().any(&is_it) {
             let waited = begin.elapsed();
             ensure!(
                 waited < patience,
