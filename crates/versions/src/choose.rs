@@ -1,5 +1,7 @@
 //! Which tag a constraint picks, and why not the others.
 
+use std::cmp::Reverse;
+
 use crate::{Constraint, Mismatch, Version};
 
 /// What became of a list of tags.
@@ -59,8 +61,7 @@ impl Constraint {
                 }),
             }
         }
-        let rank = |version: &Version| (version.clone(), version.is_complete());
-        matching.sort_by(|one, other| rank(other).cmp(&rank(one)));
+        matching.sort_by_key(|version| Reverse((version.clone(), version.is_complete())));
         let matching = matching.iter().map(|version| version.original().to_owned());
         Choice {
             matching: matching.collect(),
