@@ -73,7 +73,7 @@ impl Past {
             let lost = last.unwrap_or_default();
             tracing::warn!(
                 function,
-                "a call was lost in {lost}; it is sent again to pod {pod}, for the {number}. time"
+                "a call was lost in {lost}; it is sent again to pod {pod} (retry {number})"
             );
         } else if let Some((before, _, cause)) = &self.unsent {
             if **before == *pod {
