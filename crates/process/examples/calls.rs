@@ -28,6 +28,7 @@ async fn measure() {
     };
     let bounds = Bounds::new(ahead.parse().unwrap(), Duration::from_secs(60));
     let ahead = Arc::new(Ahead::new(bounds, Gate::new(memory::budget(None))));
+    tokio::spawn(ahead.keep());
     let command = Command::new(program, Environment::Minimal).args(args);
     let input = Bytes::from(fs::read(file).unwrap());
     let begin = Instant::now();

@@ -22,6 +22,7 @@ mod waiting;
 use std::{
     collections::{HashMap, VecDeque},
     fmt,
+    future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -32,7 +33,6 @@ pub use plan::Bounds;
 use plan::{Demand, Usage};
 use tokio::{
     sync::Notify,
-    task::JoinSet,
     time::{Instant as TokioInstant, sleep_until},
 };
 use waiting::{FileId, LOOK, NotAhead, Ready, Waiting};
@@ -43,11 +43,10 @@ use crate::{
     run::{Completed, Limits, Program, RunError},
 };
 
-/// Runs programs, with processes started ahead. Those end with this value.
+/// Runs programs, with processes started ahead. Those end with this value and
+/// what [`Ahead::keep`] has returned.
 pub struct Ahead {
     shared: Arc<Shared>,
-    /// Starts and ends processes; none if nothing may be started ahead.
-    _keeper: JoinSet<()>,
 }
 
 impl fmt::Debug for Ahead {
@@ -106,7 +105,7 @@ impl Bounds {
 }
 
 impl Ahead {
-    /// Begins to keep processes, and to start them through `gate`. Needs a runtime.
+    /// Processes are started through `gate`.
     pub fn new(bounds: Bounds, gate: Gate) -> Self {
         let shared = Arc::new(Shared {
             bounds,
@@ -114,13 +113,23 @@ impl Ahead {
             state: Mutex::default(),
             changed: Notify::new(),
         });
-        let mut keeper = JoinSet::new();
-        if bounds.count > 0 {
-            keeper.spawn(Arc::clone(&shared).keep());
-        }
-        Self {
-            shared,
-            _keeper: keeper,
+        Self { shared }
+    }
+
+    /// Starts and ends processes, and watches those that run, for ever. Its owner has
+    /// to run it, and to notice if it ends: without it nothing is started ahead,
+    /// and no process that takes too much memory is ended.
+    pub fn keep(&self) -> impl Future<Output = ()> + Send + use<> {
+        let watch = self.shared.gate.watch();
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let keep = async {
+                match shared.bounds.count {
+                    0 => pending().await,
+                    _ => Arc::clone(&shared).keep().await,
+                }
+            };
+            tokio::join!(watch, keep);
         }
     }
 
@@ -231,7 +240,7 @@ impl Shared {
             let later = async {
                 match next {
                     Some(next) => sleep_until(TokioInstant::from_std(next)).await,
-                    None => std::future::pending().await,
+                    None => pending().await,
                 }
             };
             // Cancel-safe: a notice is kept until it is heard, and the time is

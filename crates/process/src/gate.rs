@@ -28,7 +28,6 @@ use plan::{Action, Event, Plan, Ticket};
 use rustix::process::Pid;
 use tokio::{
     sync::{Notify, oneshot},
-    task::JoinSet,
     time::{Instant as TokioInstant, timeout_at},
 };
 use watched::Watched;
@@ -39,10 +38,9 @@ use crate::{command::Command, strays, sys};
 /// it busy while others read and write, not more than it can turn to.
 const BUSY_PER_PROCESSOR: usize = 4;
 
-/// Lets programs start. Ends its watching when dropped.
+/// Lets programs start.
 pub struct Gate {
     shared: Arc<Shared>,
-    _watcher: JoinSet<()>,
 }
 
 impl fmt::Debug for Gate {
@@ -95,8 +93,7 @@ pub(crate) struct Place {
 }
 
 impl Gate {
-    /// For this much memory, in bytes, of this process and all it starts. Needs
-    /// a runtime.
+    /// For this much memory, in bytes, of this process and all it starts.
     pub fn new(memory: u64) -> Self {
         let processors = thread::available_parallelism().map_or(1, Into::into);
         let bounds = plan::Bounds {
@@ -113,12 +110,13 @@ impl Gate {
             }),
             began: Notify::new(),
         });
-        let mut watcher = JoinSet::new();
-        watcher.spawn(Arc::clone(&shared).watch());
-        Self {
-            shared,
-            _watcher: watcher,
-        }
+        Self { shared }
+    }
+
+    /// Looks at what runs, for ever: nothing that outgrows its place is ended
+    /// unless somebody runs this.
+    pub(crate) fn watch(&self) -> impl Future<Output = ()> + Send + use<> {
+        Arc::clone(&self.shared).watch()
     }
 
     /// Waits for room for a call of `command` on `size` bytes; `alone`: for all

@@ -10,6 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use process::{Ahead, Bounds, Command, Completed, Environment, Exit, Gate, Limits, RunError};
+use tokio::task::JoinSet;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -17,6 +18,7 @@ const LONG: Duration = Duration::from_secs(60);
 struct Bench {
     folder: tempfile::TempDir,
     ahead: Ahead,
+    keeping: JoinSet<()>,
 }
 
 impl Bench {
@@ -26,12 +28,22 @@ impl Bench {
             processors: 4,
             ..Bounds::new(4, idle)
         };
-        let bench = Self {
-            folder: tempfile::tempdir().unwrap(),
-            ahead: Ahead::new(bounds, gate()),
-        };
+        let folder = tempfile::tempdir().unwrap();
+        let bench = Self::within(folder, bounds);
         bench.install(script);
         bench
+    }
+
+    fn within(folder: tempfile::TempDir, bounds: Bounds) -> Self {
+        // A gate that holds nobody up.
+        let ahead = Ahead::new(bounds, Gate::new(1 << 40));
+        let mut keeping = JoinSet::new();
+        keeping.spawn(ahead.keep());
+        Self {
+            folder,
+            ahead,
+            keeping,
+        }
     }
 
     /// Puts the program in its place in one step.
@@ -81,11 +93,6 @@ impl Bench {
     }
 }
 
-/// One that holds nobody up.
-fn gate() -> Gate {
-    Gate::new(1 << 40)
-}
-
 async fn wait_until(mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !condition() {
@@ -132,19 +139,20 @@ async fn none_is_left_when_the_keeper_is_dropped() {
     let bench = Bench::new("exec cat", LONG);
     bench.run("call").await;
     bench.wait_for_starts(3).await;
-    let Bench { folder, ahead } = bench;
-    drop(ahead);
-    let bench = Bench {
+    let Bench {
         folder,
-        ahead: Ahead::new(Bounds::new(0, LONG), gate()),
-    };
+        ahead,
+        keeping,
+    } = bench;
+    drop((ahead, keeping));
+    let bench = Bench::within(folder, Bounds::new(0, LONG));
     wait_until(|| bench.living() == 0).await;
 }
 
 #[tokio::test]
 async fn nothing_is_started_ahead_if_none_may_wait() {
-    let mut bench = Bench::new("exec cat", LONG);
-    bench.ahead = Ahead::new(Bounds::new(0, LONG), gate());
+    let bench = Bench::within(tempfile::tempdir().unwrap(), Bounds::new(0, LONG));
+    bench.install("exec cat");
     for n in 1..4 {
         bench.run("call").await;
         assert_eq!(bench.starts().len(), n);

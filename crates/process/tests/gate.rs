@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use process::{Ahead, Bounds, Command, Completed, Environment, Exit, Gate, Limits, RunError};
+use tokio::task::JoinSet;
 
 const MIB: u64 = 1 << 20;
 
@@ -19,12 +20,19 @@ fn hog(mib: u64) -> String {
     format!("{{ head -c {bytes} /dev/zero; sleep 1; }} | tail -c {bytes} | tail -c 1 | wc -c")
 }
 
-struct Runner(Ahead);
+/// Programs behind a gate that is watched.
+struct Runner {
+    ahead: Ahead,
+    _watching: JoinSet<()>,
+}
 
 impl Runner {
     fn new(memory: u64) -> Self {
         let bounds = Bounds::new(0, Duration::from_secs(1));
-        Self(Ahead::new(bounds, Gate::new(memory)))
+        let ahead = Ahead::new(bounds, Gate::new(memory));
+        let mut _watching = JoinSet::new();
+        _watching.spawn(ahead.keep());
+        Self { ahead, _watching }
     }
 
     async fn run(&self, script: &str, time: Duration) -> Result<Completed, RunError> {
@@ -32,7 +40,7 @@ impl Runner {
             output: 1000,
             deadline: tokio::time::Instant::now() + time,
         };
-        self.0.run(&shell(script), Bytes::new(), limits).await
+        self.ahead.run(&shell(script), Bytes::new(), limits).await
     }
 }
 

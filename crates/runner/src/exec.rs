@@ -103,14 +103,16 @@ impl ExecRuntime {
         }
         tasks.spawn("exec runtime's configuration", Arc::clone(&current).watch());
         let max_output = service::max_output(config.max_message_size);
+        let ahead = Ahead::new(
+            Bounds::new(config.exec.started_ahead, config.exec.started_ahead_idle),
+            Gate::new(memory::budget(config.memory_budget)),
+        );
+        tasks.spawn("processes", ahead.keep());
         Ok(Self {
             current,
             max_output,
             threads: bundled::Threads::new(),
-            ahead: Ahead::new(
-                Bounds::new(config.exec.started_ahead, config.exec.started_ahead_idle),
-                Gate::new(memory::budget(config.memory_budget)),
-            ),
+            ahead,
         })
     }
 }

@@ -85,6 +85,8 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
             let listener = service::bind(args.port)
                 .map_err(|error| format!("cannot listen on port {}: {error}", args.port))?;
             let function = Function::new(args);
+            let mut tasks = Tasks::default();
+            tasks.spawn("processes", function.ahead.keep());
             let server = Server::new(
                 Handler::new(function, DEFAULT_TIMEOUT),
                 args.max_message_size,
@@ -95,7 +97,6 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
             tracing::info!(address = %listener.local_addr()?, "serving {:?}", args.entrypoint[0]);
             // No lame duck: the runner, its only caller, ends a pod that it does not use.
             let stages = Stages::new(Duration::ZERO, DRAIN_TIMEOUT);
-            let mut tasks = Tasks::default();
             Ok(server.run(listener, shutdown, &mut tasks, stages).await?)
         })
 }
