@@ -19,8 +19,11 @@ const PACKAGES: [&str; 3] = ["libc6", "libgcc-s1", "busybox-static"];
 /// plugins for character sets of the past.
 const LEFT_OUT: [&str; 3] = ["/usr/share/", "/etc/", "/gconv/"];
 
-/// Made by the package ca-certificates when it is installed.
-const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+/// Where the package of the public authorities has them: Mozilla's, one per file.
+const AUTHORITIES: &str = "/usr/share/ca-certificates/mozilla/";
+
+/// Where programs look for them.
+const BUNDLE: &str = "etc/ssl/certs/ca-certificates.crt";
 
 const BUSYBOX: &str = "usr/bin/busybox";
 
@@ -47,10 +50,27 @@ pub(crate) fn base() -> Result<Vec<Entry>> {
             entries.push(link(path, "busybox"));
         }
     }
-    entries.push(copy(AUTHORITIES)?);
+    entries.push(text(BUNDLE, authorities()?));
     entries.push(copy("/etc/os-release")?);
     entries.push(text("etc/nsswitch.conf", "hosts: files dns\n"));
     Ok(entries)
+}
+
+/// The public authorities, as the package has them. Not this system's bundle, to which whoever
+/// looks after the machine may have added authorities that nobody else has reason to trust.
+fn authorities() -> Result<String> {
+    let listed = query(&["--listfiles", "ca-certificates"])?;
+    let mut files: Vec<&str> = listed
+        .lines()
+        .filter(|path| path.starts_with(AUTHORITIES))
+        .collect();
+    files.sort_unstable();
+    if files.is_empty() {
+        bail!("the package ca-certificates has no file below {AUTHORITIES}");
+    }
+    let read =
+        |path: &&str| fs::read_to_string(path).with_context(|| format!("could not read {path}"));
+    files.iter().map(read).collect()
 }
 
 /// A program, library or link at its place.
@@ -100,12 +120,44 @@ fn call(program: &str, arguments: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::merged;
+    use super::*;
 
     #[test]
     fn a_place_does_not_depend_on_how_the_package_spells_it() {
         for path in ["/lib/x/libc.so.6", "/usr/lib/x/libc.so.6"] {
             assert_eq!(merged(path), "usr/lib/x/libc.so.6");
         }
+    }
+
+    /// The certificates of a bundle, each as its text.
+    fn certificates(bundle: &str) -> Vec<&str> {
+        let begin = "-----BEGIN CERTIFICATE-----";
+        bundle.split(begin).skip(1).map(str::trim).collect()
+    }
+
+    #[test]
+    fn authorities_that_were_added_to_this_machine_are_not_in_the_image() {
+        let bundle = authorities().unwrap();
+        let shipped = certificates(&bundle);
+        assert!(shipped.len() > 100, "{} authorities", shipped.len());
+        let added = fs::read_dir("/usr/local/share/ca-certificates");
+        for file in added.into_iter().flatten() {
+            let Ok(text) = fs::read_to_string(file.unwrap().path()) else {
+                continue;
+            };
+            for certificate in certificates(&text) {
+                assert!(
+                    !shipped.contains(&certificate),
+                    "a local authority is shipped"
+                );
+            }
+        }
+        // Nothing but what the packages' own files hold.
+        let packaged: String = fs::read_dir(AUTHORITIES)
+            .unwrap()
+            .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+            .collect();
+        let packaged = certificates(&packaged);
+        assert!(shipped.iter().all(|one| packaged.contains(one)));
     }
 }
