@@ -26,6 +26,10 @@ pub(super) async fn answer(
     asked: &Answer,
 ) -> Result<Secret, FetchError> {
     let found = credentials(session).await?;
+    if session.keeps_credentials && found.credentials.is_some() {
+        let host = asked.url.endpoint.authority().to_string();
+        return Err(session.cannot_authenticate(AuthenticateError::CutTls { host }));
+    }
     match (challenge, &found.credentials) {
         (_, Some(Credentials::Token(token))) => Ok(bearer(token)),
         (Challenge::Basic, Some(Credentials::Basic { username, password })) => {

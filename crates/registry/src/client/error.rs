@@ -126,6 +126,12 @@ pub enum AuthenticateError {
          because credentials could be stolen there"
     )]
     PlainRealm { realm: String },
+    #[error(
+        "it wants credentials, but it can be reached in plain HTTP only, and it has not said so \
+         itself: connections for TLS are cut or refused on the way, so none are sent; give the \
+         registry a certificate, or name {host} in --insecure-registries"
+    )]
+    CutTls { host: String },
     #[error("it wants its tokens fetched from {realm:?}, which is not a URL")]
     InvalidRealm { realm: String },
     #[error("its token server does not help")]

@@ -40,6 +40,9 @@ pub(super) struct Hosts {
 struct Host {
     places: Arc<Semaphore>,
     rest: Option<Rest>,
+    /// It has spoken TLS once: it is not asked in plain HTTP any more, whoever
+    /// cuts connections to it.
+    speaks_tls: bool,
 }
 
 /// What a host said when it asked for a pause.
@@ -100,6 +103,16 @@ impl Hosts {
         })
     }
 
+    /// Remembers that TLS was spoken to the endpoint.
+    pub(super) fn spoke_tls(&self, endpoint: &Endpoint) {
+        host(&mut self.known(), endpoint).speaks_tls = true;
+    }
+
+    pub(super) fn speaks_tls(&self, endpoint: &Endpoint) -> bool {
+        let known = self.known();
+        known.get(endpoint).is_some_and(|host| host.speaks_tls)
+    }
+
     fn known(&self) -> MutexGuard<'_, HashMap<Endpoint, Host>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,16 +125,17 @@ fn host<'a>(known: &'a mut HashMap<Endpoint, Host>, endpoint: &Endpoint) -> &'a 
     known.entry(endpoint.clone()).or_insert_with(|| Host {
         places: Arc::new(Semaphore::new(PLACES_OF_ONE)),
         rest: None,
+        speaks_tls: false,
     })
 }
 
-/// Forgets hosts that nobody asks at the moment: those that do not rest, and if
-/// that is not enough the others too.
+/// Forgets hosts that nobody asks at the moment: those of which nothing is to be
+/// remembered, and if that is not enough the others too.
 fn make_room(known: &mut HashMap<Endpoint, Host>) {
     let is_asked = |host: &Host| Arc::strong_count(&host.places) > 1;
     let now = Instant::now();
     let rests = |host: &Host| host.rest.as_ref().is_some_and(|rest| rest.until > now);
-    known.retain(|_, host| is_asked(host) || rests(host));
+    known.retain(|_, host| is_asked(host) || rests(host) || host.speaks_tls);
     if known.len() >= MOST_HOSTS {
         known.retain(|_, host| is_asked(host));
     }

@@ -42,6 +42,9 @@ impl Session<'_> {
         };
         self.report.end(noted, outcome, began.elapsed());
         let connection = connected?;
+        if endpoint.scheme == Scheme::Https {
+            self.client.hosts.spoke_tls(endpoint);
+        }
         if let TlsPath::SystemAfterCustom(file) = &connection.path {
             self.client.connector.warnings.once(format!(
                 "the certificate of {endpoint} is not signed by the authority in {}, but by one \
@@ -77,7 +80,10 @@ impl Session<'_> {
         if let Err(error) = &connected
             && speaks_plain_http_maybe(error, chosen.port != plain.port)
             && self.client.connector.plain().allows(&plain)
+            && !self.client.hosts.speaks_tls(&chosen)
         {
+            let rules = self.client.connector.plain();
+            self.keeps_credentials = !rules.may_show_credentials(&plain, error);
             self.report
                 .amend("no TLS there, and plain HTTP is allowed for this host".to_owned());
             connected = self.connect(&plain).await;

@@ -34,6 +34,8 @@ pub(super) struct Session<'a> {
     /// Decided by the first connection.
     pub(super) registry: Option<Endpoint>,
     pub(super) found: Option<Found>,
+    /// Plain HTTP is spoken, and nobody but who cuts connections has said so.
+    pub(super) keeps_credentials: bool,
     /// The header that the registry has asked for.
     authorization: Option<Secret>,
 }
@@ -48,6 +50,7 @@ impl<'a> Session<'a> {
             connections: Vec::new(),
             registry: None,
             found: None,
+            keeps_credentials: false,
             authorization: None,
         }
     }

@@ -43,15 +43,15 @@ pub(super) struct Answer {
 
 impl Session<'_> {
     /// Sends a request and follows where the answer leads. The authorization
-    /// stays behind as soon as that is another endpoint.
+    /// stays behind as soon as that is another endpoint, also if the way leads back.
     pub(super) async fn follow(
         &mut self,
         url: &Url,
         outgoing: &Outgoing,
     ) -> Result<Answer, FetchError> {
         let mut target = url.clone();
+        let mut is_home = true;
         for _ in 0..=MOST_REDIRECTS {
-            let is_home = target.endpoint == url.endpoint;
             let answer = self.exchange(&target, outgoing, is_home).await?;
             let location = answer.headers.get(header::LOCATION);
             let location = location.and_then(|value| value.to_str().ok());
@@ -66,13 +66,20 @@ impl Session<'_> {
                 .join(location)
                 .ok_or_else(|| refused("to what is no URL"))?;
             let plain = next.endpoint.scheme == Scheme::Http;
-            if plain && !self.client.connector.plain().allows(&next.endpoint) {
+            let rules = self.client.connector.plain();
+            let is_allowed = match target.endpoint.scheme {
+                Scheme::Http => rules.allows(&next.endpoint),
+                // Out of TLS only where the operator said so.
+                Scheme::Https => rules.names(&next.endpoint),
+            };
+            if plain && !is_allowed {
                 let why = format!("to {next}, in plain HTTP, which is not allowed for that host");
                 return Err(refused(&why));
             }
             if outgoing.method == Method::POST {
                 return Err(refused("with what must not be sent twice"));
             }
+            is_home &= next.endpoint == url.endpoint;
             target = next;
         }
         Err(FetchError::Redirect {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::ConnectError;
 use crate::url::Endpoint;
 
 /// The rules, and the registries that the operator named.
@@ -23,7 +24,23 @@ impl PlainHttp {
         is_loopback(host)
             || host.ends_with(".local")
             || host.parse().is_ok_and(is_private)
-            || self.named.iter().any(|name| is_named(name, endpoint))
+            || self.names(endpoint)
+    }
+
+    /// Whether the operator named the endpoint.
+    pub(crate) fn names(&self, endpoint: &Endpoint) -> bool {
+        self.named.iter().any(|name| is_named(name, endpoint))
+    }
+
+    /// Whether credentials may be sent to the endpoint, which is spoken to in plain
+    /// HTTP because `error` was all that came of TLS. Whoever can cut connections
+    /// must not get them by that alone.
+    pub(crate) fn may_show_credentials(&self, endpoint: &Endpoint, error: &ConnectError) -> bool {
+        let answered = match error {
+            ConnectError::Tls(failure) => failure.is_answered_in_clear(),
+            _ => false,
+        };
+        answered || is_loopback(&endpoint.host) || self.names(endpoint)
     }
 }
 
@@ -56,8 +73,37 @@ fn is_private(address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
-    use crate::url::Scheme;
+    use crate::{transport::TlsFailure, url::Scheme};
+
+    #[test]
+    fn who_cuts_connections_gets_no_credentials_by_that() {
+        let rules = PlainHttp::new(&["lab.local".into()]);
+        let failed = |error: &io::Error| ConnectError::Tls(TlsFailure::of(error));
+        let cut = failed(&io::ErrorKind::ConnectionReset.into());
+        let ended = failed(&io::ErrorKind::UnexpectedEof.into());
+        let refused = ConnectError::Tcp(io::ErrorKind::ConnectionRefused.into());
+        let garbage = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+        let answered = failed(&io::Error::other(garbage));
+        for (registry, without_answer) in [
+            ("10.1.2.3:5000", false),
+            ("registry.local", false),
+            ("lab.local", true),
+            ("localhost:5000", true),
+        ] {
+            let endpoint = Endpoint::of_registry(Scheme::Http, registry).unwrap();
+            for error in [&cut, &ended, &refused] {
+                let may = rules.may_show_credentials(&endpoint, error);
+                assert_eq!(may, without_answer, "{registry}: {error}");
+            }
+            assert!(
+                rules.may_show_credentials(&endpoint, &answered),
+                "{registry}"
+            );
+        }
+    }
 
     #[test]
     fn plain_http_is_for_near_private_and_named_hosts() {

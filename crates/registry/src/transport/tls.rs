@@ -50,8 +50,11 @@ enum Kind {
     OtherName,
     /// Something else about the certificate, in the library's words.
     Certificate(String),
-    /// The host answered something that is no TLS, or nothing.
+    /// The host answered something that is not TLS.
     NotTls,
+    /// The connection ended without an answer: the host does not understand
+    /// TLS, or somebody on the way does not want it.
+    Cut,
     /// No version, algorithm or the like in common.
     Protocol(String),
 }
@@ -73,7 +76,8 @@ impl TlsFailure {
                 | CertificateError::NotValidForNameContext { .. } => Kind::OtherName,
                 why => Kind::Certificate(why.to_string()),
             },
-            Some(Error::InvalidMessage(_)) | None => Kind::NotTls,
+            Some(Error::InvalidMessage(_)) => Kind::NotTls,
+            None => Kind::Cut,
             Some(other) => Kind::Protocol(other.to_string()),
         };
         Self { kind, custom: None }
@@ -94,11 +98,16 @@ impl TlsFailure {
 
     /// Whether other roots might help.
     pub(super) fn is_about_trust(&self) -> bool {
-        !matches!(self.kind, Kind::NotTls | Kind::Protocol(_))
+        !matches!(self.kind, Kind::NotTls | Kind::Cut | Kind::Protocol(_))
     }
 
     /// Whether the host may be one that speaks plain HTTP.
     pub(crate) fn is_not_tls(&self) -> bool {
+        matches!(self.kind, Kind::NotTls | Kind::Cut)
+    }
+
+    /// Whether the host itself answered, in clear.
+    pub(crate) fn is_answered_in_clear(&self) -> bool {
         self.kind == Kind::NotTls
     }
 }
@@ -131,6 +140,10 @@ impl fmt::Display for TlsFailure {
             (Kind::NotTls, _) => f.write_str(
                 "it does not speak TLS; if it is meant to be spoken to in plain HTTP, name it in \
                  --insecure-registries",
+            ),
+            (Kind::Cut, _) => f.write_str(
+                "it ends the connection before TLS begins; if it is meant to be spoken to in plain \
+                 HTTP, name it in --insecure-registries",
             ),
             (Kind::Protocol(why), _) => write!(
                 f,

@@ -28,6 +28,7 @@ pub type Body = BoxBody<Bytes, Infallible>;
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub line: String,
+    pub host: String,
     pub authorization: Option<String>,
     pub body: String,
 }
@@ -89,9 +90,11 @@ impl Server {
 async fn read(request: Request<Incoming>) -> Seen {
     let (parts, body) = request.into_parts();
     let authorization = parts.headers.get(header::AUTHORIZATION);
+    let host = parts.headers.get(header::HOST);
     let body = body.collect().await.unwrap().to_bytes();
     Seen {
         line: format!("{} {}", parts.method, parts.uri),
+        host: host.map_or("", |value| value.to_str().unwrap()).to_owned(),
         authorization: authorization.map(|value| value.to_str().unwrap().to_owned()),
         body: String::from_utf8(body.to_vec()).unwrap(),
     }
