@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use acceptance::{LIST, Server, call, evaluate, image, system};
+use acceptance::{LIST, Server, call, evaluate, evaluate_within, image, system};
 use proto::EvaluateFunctionResponse;
 use tonic::{Code, Status};
 
@@ -119,9 +119,8 @@ async fn what_a_helper_writes_after_the_functions_end_is_part_of_the_list() {
 async fn a_deadline_before_the_helpers_last_item_is_an_error_that_names_it() {
     let name = "leaves-the-last-item-to-a-helper";
     for server in [Server::runner(&[]), Server::wrapper(name)] {
-        let mut request = tonic::Request::new(call(name, OPEN_LIST));
-        request.set_timeout(Duration::from_millis(700));
-        let status = evaluate(server.connect().await, request).await.unwrap_err();
+        let answer = evaluate_within(&server, call(name, OPEN_LIST), Duration::from_millis(700));
+        let status = answer.await.unwrap_err();
         assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
         for word in [
             &image(name)[..],

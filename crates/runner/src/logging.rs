@@ -12,7 +12,7 @@ use crate::config::LogConfig;
 /// Our own crates; everything else is a library.
 const OURS: &[&str] = &["krm", "process", "registry", "runner", "service"];
 
-/// The level from which on libraries are heard, too.
+/// The level at which libraries are heard, too.
 const LIBRARIES: u8 = 4;
 
 /// Calls every request that fails an error, without saying which one it was. We say
@@ -30,9 +30,10 @@ pub(crate) fn init(config: LogConfig) {
             .with(layer.with_ansi(colour).with_target(false))
             .init();
     }
+    service::log_panics();
 }
 
-/// Who is heard from which level on.
+/// Who is heard at which level.
 fn filter(verbosity: u8) -> Targets {
     let level = service::log_level(verbosity);
     let (libraries, requests) = if verbosity >= LIBRARIES {

@@ -93,8 +93,9 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             .map_or(0, |output| output.resource_list.len());
         moving.add(bytes_out);
 
-        // What is logged: names, sizes and times; never a list, nor what a
-        // function wrote, which may repeat parts of it.
+        // What is logged: names, sizes and times; never a list, nor what a function
+        // wrote, which may repeat parts of it. The errors that it reports although
+        // it succeeded are the exception: nobody else would hear of them.
         match answer {
             Ok(Output {
                 resource_list,
@@ -113,6 +114,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                     "evaluated"
                 );
                 for error in errors.iter().take(MOST_ERRORS_LOGGED) {
+                    let error = one_line(&error.to_string());
                     tracing::warn!(image, "the function succeeded but reported {error}");
                 }
                 Ok(Response::new(EvaluateFunctionResponse {
@@ -133,10 +135,36 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
     }
 }
 
+/// What a function wrote, so that it is one line of a log, and not a long one.
+fn one_line(text: &str) -> String {
+    let whole = text.chars().count() <= LONGEST_LOGGED;
+    let shown = text.chars().take(LONGEST_LOGGED);
+    let shown = shown.flat_map(char::escape_debug).collect::<String>();
+    if whole { shown } else { format!("{shown}…") }
+}
+
 /// The longest name that a registry could know is below 800 bytes: a host and its
 /// port (260), a repository (255), a tag (128) and a digest (136). Nothing touches,
 /// repeats or logs a longer one.
 const LONGEST_IMAGE: usize = 1024;
 
-/// How many of a successful function's error results are logged per call.
+/// How many of a successful function's error results are logged per call, and how
+/// much of each, in characters.
 const MOST_ERRORS_LOGGED: usize = 10;
+const LONGEST_LOGGED: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_function_reports_cannot_forge_a_line_of_the_log() {
+        let forged = "failed\n2026-01-01T00:00:00Z INFO evaluated\u{1b}[2K\u{202e}";
+        let shown = one_line(forged);
+        assert!(shown.starts_with("failed\\n2026"), "{shown}");
+        let is_harmless = |c: char| c.is_ascii_graphic() || c == ' ';
+        assert!(shown.chars().all(is_harmless), "{shown}");
+        let long = one_line(&"\n".repeat(1_000_000));
+        assert!(long.len() < 1000 && long.ends_with('…'), "{}", long.len());
+    }
+}

@@ -72,6 +72,7 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         .with_target(false)
         .with_ansi(false)
         .init();
+    service::log_panics();
     process::keep_freed_memory();
     process::adopt_orphans();
     process::close_on_exec_from(3)?;

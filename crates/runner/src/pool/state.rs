@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
     sync::Arc,
     time::Duration,
 };
@@ -43,7 +44,7 @@ pub enum Outlook {
 
 /// Why a pod did not come up, or is no longer any good. Cheap to clone: all who
 /// waited for it hear the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Failure {
     /// In words for the callers.
     pub reason: Arc<str>,
@@ -52,6 +53,17 @@ pub struct Failure {
     pub outlook: Outlook,
     /// The digest of the image that failed, if it was known.
     pub digest: Option<Arc<str>>,
+}
+
+/// Without what the container has written: that is for callers, and never for a log.
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failure")
+            .field("reason", &self.reason)
+            .field("outlook", &self.outlook)
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Failure {
@@ -271,5 +283,21 @@ impl State {
         if let Some(function) = function.and_then(|name| self.functions.get_mut(&name)) {
             function.pods.remove(&id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_container_wrote_is_not_shown_to_a_log() {
+        let failure = Failure {
+            log: "password: hunter2".into(),
+            ..Failure::passing("it has ended")
+        };
+        let shown = format!("{failure:?}");
+        assert!(shown.contains("it has ended"), "{shown}");
+        assert!(!shown.contains("hunter2"), "{shown}");
     }
 }
