@@ -4,9 +4,11 @@
 //! [`run`] executes a program. What a program can load comes from its caller.
 
 pub(crate) mod args;
+mod collections;
 mod compare;
 pub(crate) mod dialect;
 mod eval;
+mod index;
 pub(crate) mod int;
 pub(crate) mod iterate;
 mod library;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Frame, Thread};
 use crate::lang::{
-    Builtin, Fallible, Operator, Value,
+    Builtin, Fallible, Operator, Value, index,
     iterate::{collect, iterate},
     library, memory, operators, show,
     spell::nearest,
@@ -70,7 +70,7 @@ impl Thread<'_> {
             Kind::Index { object, index } => {
                 let object = self.eval(object, frame)?;
                 let index = self.eval(index, frame)?;
-                operators::get_index(&object, &index)
+                index::get_index(&object, &index)
             }
             Kind::Slice { object, parts } => {
                 let object = self.eval(object, frame)?;
@@ -80,7 +80,7 @@ impl Thread<'_> {
                         *value = Some(self.eval(part, frame)?);
                     }
                 }
-                operators::slice(&object, values.each_ref().map(Option::as_ref))
+                index::slice(&object, values.each_ref().map(Option::as_ref))
             }
             Kind::Call {
                 function,

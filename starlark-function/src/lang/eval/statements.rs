@@ -6,6 +6,7 @@ use super::{Frame, Slot, Thread, call::Closure};
 use crate::lang::{
     Fallible, Operator, Value,
     dialect::Edition,
+    index,
     iterate::{collect, iterate},
     memory, operators,
     spell::nearest,
@@ -206,7 +207,7 @@ impl Thread<'_> {
             Kind::Index { object, index } => {
                 let object = self.eval(object, frame)?;
                 let index = self.eval(index, frame)?;
-                operators::set_index(&object, &index, value)
+                index::set_index(&object, &index, value)
             }
             Kind::Dot { object, name } => {
                 let object = self.eval(object, frame)?;
@@ -230,10 +231,10 @@ impl Thread<'_> {
             Kind::Index { object, index } => {
                 let object = self.eval(object, frame)?;
                 let index = self.eval(index, frame)?;
-                let before = operators::get_index(&object, &index)?;
+                let before = index::get_index(&object, &index)?;
                 let value = self.eval(value, frame)?;
                 let value = self.in_place(operator, before, &value)?;
-                operators::set_index(&object, &index, value)
+                index::set_index(&object, &index, value)
             }
             Kind::Dot { object, name } => {
                 let object = self.eval(object, frame)?;

@@ -6,7 +6,7 @@ use super::{EVER, Entry};
 use crate::lang::{
     Call, Fallible, Thread, Value,
     args::Iterable,
-    compare, memory, operators,
+    compare, index, memory,
     value::{List, size},
 };
 
@@ -60,7 +60,7 @@ fn extend(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
 fn index(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     call.positional(1, 3)?;
     let list = own(call)?;
-    let bounds = operators::bounds(call.args.get(1), call.args.get(2), list.len());
+    let bounds = index::bounds(call.args.get(1), call.args.get(2), list.len());
     let (start, end) = bounds.map_err(|words| call.told(words))?;
     for at in start..end {
         let Some(item) = list.get(at) else { break };
@@ -95,7 +95,7 @@ fn pop(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     };
     let Some(at) = usize::try_from(at).ok().filter(|at| *at < len) else {
         let receiver = Value::List(list.clone());
-        return call.fail(operators::out_of_range(&receiver, wanted, len));
+        return call.fail(index::out_of_range(&receiver, wanted, len));
     };
     let list = mutable(call, "pop from")?;
     Ok(list.edit(|items| items.remove(at)))

@@ -1,7 +1,7 @@
 //! Methods that split strings.
 
 use super::strings::own;
-use crate::lang::{Call, Fallible, Thread, Value, operators::find, unicode, value::first_char};
+use crate::lang::{Call, Fallible, Thread, Value, collections::find, unicode, value::first_char};
 
 /// The last character, and its width.
 pub(super) fn last_char(text: &[u8]) -> Option<(char, usize)> {

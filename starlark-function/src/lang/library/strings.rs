@@ -6,10 +6,10 @@ use super::{EVER, Entry, format};
 use crate::lang::{
     Call, Fallible, Thread, Value,
     args::Iterable,
+    collections::find,
     dialect::Edition,
-    memory,
-    operators::{bounds, find},
-    unicode,
+    index::bounds,
+    memory, unicode,
     value::{Elements, first_char},
 };
 
