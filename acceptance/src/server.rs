@@ -59,10 +59,14 @@ pub fn exec_config() -> String {
     config
 }
 
-/// One of the workspace's binaries, built if need be.
+/// One of the workspace's binaries: in the folder that `ACCEPTANCE_BINARIES` names,
+/// as `make test` does for those that users get; else built beside the test.
 pub fn binary(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
+        if let Some(folder) = env::var_os("ACCEPTANCE_BINARIES") {
+            return folder.into();
+        }
         let test = env::current_exe().expect("the test's own path");
         let folder = test
             .parent()

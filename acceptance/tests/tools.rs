@@ -90,6 +90,20 @@ fn eval_tells_failures_and_sets_the_exit_code() {
 }
 
 /// The wrapper's binary under its other name.
+#[test]
+fn an_unknown_command_is_reported_as_such_and_starts_no_server() {
+    let output = Command::new(binary("function-runner"))
+        .arg("evla")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("unknown command \"evla\"; there are eval, inspect, fn"),
+        "{said}"
+    );
+}
+
 fn probe(server: &Server, args: &[&str]) -> (Option<i32>, String) {
     let path = server.folder.path().join("grpc-health-probe");
     if !path.exists() {

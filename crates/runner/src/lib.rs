@@ -24,6 +24,14 @@ use config::{Config, Request};
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
     let command = words.first().and_then(|word| word.to_str());
     let command = match command {
+        Some(unknown) if !unknown.starts_with('-') && !COMMANDS.contains(&unknown) => {
+            eprintln!(
+                "function-runner: unknown command {unknown:?}; there are {}, and without one a \
+                 server is started (--help)",
+                COMMANDS.join(", ")
+            );
+            return ExitCode::from(USAGE);
+        }
         Some("eval") => Some(cli::eval as fn(Vec<OsString>) -> ExitCode),
         Some("inspect") => Some(cli::inspect as _),
         Some("fn") => Some(cli::function as _),
@@ -50,6 +58,9 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
         }
     }
 }
+
+/// What can be asked for instead of a server.
+const COMMANDS: [&str; 3] = ["eval", "inspect", "fn"];
 
 /// The exit code for a command line that cannot be understood.
 const USAGE: u8 = 2;
