@@ -30,6 +30,7 @@ pub fn call(name: &str, list: impl Into<Vec<u8>>) -> EvaluateFunctionRequest {
     EvaluateFunctionRequest {
         resource_list: list.into().into(),
         image: image(name),
+        tag: String::new(),
     }
 }
 

@@ -18,6 +18,7 @@ async fn ask(server: &Server, image: &str) -> Status {
     let request = EvaluateFunctionRequest {
         resource_list: LIST.into(),
         image: image.into(),
+        tag: String::new(),
     };
     evaluate(server.connect().await, request).await.unwrap_err()
 }
@@ -72,6 +73,7 @@ async fn names_without_a_slash_get_the_prefix() {
     let request = EvaluateFunctionRequest {
         resource_list: LIST.into(),
         image: "echo:v1".into(),
+        tag: String::new(),
     };
     assert_eq!(
         evaluate(server.connect().await, request)

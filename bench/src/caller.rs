@@ -101,6 +101,7 @@ pub(crate) async fn call(channel: Channel, image: &str, list: &Bytes) -> Result<
     let mut request = Request::new(EvaluateFunctionRequest {
         resource_list: list.clone(),
         image: image.to_owned(),
+        tag: String::new(),
     });
     request.set_timeout(LONGEST);
     let answer = acceptance::evaluate(channel, request).await;

@@ -165,6 +165,7 @@ async fn call_on(
     let mut request = Request::new(EvaluateFunctionRequest {
         resource_list: list.into(),
         image: image.to_owned(),
+        tag: String::new(),
     });
     request.set_timeout(timeout);
     evaluate(channel, request).await

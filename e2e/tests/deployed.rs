@@ -42,6 +42,7 @@ async fn put_into_prod(channel: Channel, image: &str, config: &str) -> Result<()
     let mut request = Request::new(EvaluateFunctionRequest {
         resource_list: list.into(),
         image: image.to_owned(),
+        tag: String::new(),
     });
     request.set_timeout(PATIENCE);
     let answer = evaluate(channel, request).await?;

@@ -52,6 +52,7 @@ async fn set_namespace(channel: Channel, list: String) -> Result<String, tonic::
     let request = EvaluateFunctionRequest {
         resource_list: list.into_bytes().into(),
         image: IMAGE.to_owned(),
+        tag: String::new(),
     };
     let mut request = tonic::Request::new(request);
     request.set_timeout(Duration::from_secs(240));

@@ -59,6 +59,7 @@ async fn functions_behave(scope: &Scope, channel: Channel) -> Result<()> {
     let mut request = Request::new(EvaluateFunctionRequest {
         resource_list: PACKAGE.into(),
         image: function_reference("set-namespace").context("no such function")?,
+        tag: String::new(),
     });
     request.set_timeout(LONG);
     let answer = acceptance::evaluate(channel, request).await?;

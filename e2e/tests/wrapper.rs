@@ -144,6 +144,7 @@ fn a_real_function_of_a_scratch_image_is_served_by_a_copied_wrapper() {
         let request = EvaluateFunctionRequest {
             resource_list: list.into(),
             image,
+            tag: String::new(),
         };
         let answer = evaluate(channel, request).await?;
         let text = String::from_utf8_lossy(&answer.resource_list).into_owned();

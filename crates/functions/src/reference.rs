@@ -107,6 +107,17 @@ pub fn resolve(image: &str, rules: &Rules) -> Result<Chosen, Unanswered> {
     }
 }
 
+/// The releases of a repository, an image without tag and digest, that are reproduced.
+pub fn releases<'a>(repository: &'a str, rules: &'a Rules) -> impl Iterator<Item = Chosen> + 'a {
+    let (prefix, name) = split_prefix(repository, rules).unwrap_or_default();
+    let functions = FUNCTIONS
+        .iter()
+        .filter(move |function| function.name == name);
+    functions
+        .flat_map(Bundled::reproduced)
+        .filter(move |chosen| chosen.release.is_on_former_registry || prefix != FORMER)
+}
+
 fn newest(function: &'static Bundled) -> Result<Chosen, Unanswered> {
     function.newest().ok_or(Unanswered::UnknownVersion)
 }
@@ -187,6 +198,32 @@ mod tests {
         assert_eq!(former, "apply-setters@v0.2.2");
         let current = resolved("ghcr.io/kptdev/krm-functions-catalog/apply-setters:v0.2");
         assert_eq!(current, "apply-setters@v0.2.5");
+    }
+
+    #[test]
+    fn the_releases_of_a_repository_are_answered_by_their_tags() {
+        let rules = Rules::default();
+        for repository in [
+            "gcr.io/kpt-fn/set-namespace",
+            &format!("{CURRENT}set-namespace"),
+        ] {
+            let versions: Vec<_> = releases(repository, &rules)
+                .map(|chosen| chosen.release.version)
+                .collect();
+            assert!(versions.contains(&"v0.4.1"), "{versions:?}");
+            for version in versions {
+                let image = format!("{repository}:{version}");
+                assert_eq!(resolved(&image), format!("set-namespace@{version}"));
+            }
+        }
+        for other in [
+            "a/set-namespace",
+            "gcr.io/kpt-fn/",
+            "gcr.io/kpt-fn/unknown",
+            "",
+        ] {
+            assert_eq!(releases(other, &rules).count(), 0, "{other}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Asks a registry about one image.
+//! Asks a registry about one image, or for a repository's tags.
 //!
 //! ```text
 //! manifest (of the tag or digest) ─► index? ─► the platform's manifest ─► configuration
@@ -15,6 +15,7 @@ mod reach;
 mod report;
 mod retry;
 mod session;
+mod tag_list;
 mod wire;
 
 use std::time::Duration;
@@ -119,6 +120,18 @@ impl Client {
     ) -> Result<Option<Digest>, FetchError> {
         let mut session = Session::new(self, reference, self.until(deadline));
         within(reference, self.until(deadline), session.digest()).await
+    }
+
+    /// The tags of the reference's repository, and how they were found out or why not.
+    pub async fn tags(
+        &self,
+        reference: &Reference,
+        deadline: Instant,
+    ) -> (Result<Vec<String>, FetchError>, Report) {
+        let repository = reference.repository();
+        let mut session = Session::new(self, &repository, self.until(deadline));
+        let tags = within(&repository, self.until(deadline), session.tags()).await;
+        (tags, session.report)
     }
 
     fn until(&self, deadline: Instant) -> Instant {

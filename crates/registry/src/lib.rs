@@ -2,7 +2,7 @@
 //! what registries know about them.
 //!
 //! ```text
-//! Metadata (one answer for many callers) ─► Client (one image's requests)
+//! Metadata, TagLists (one answer for many callers) ─► Client (one image's requests)
 //!     ─► auth: credentials · challenge: what a registry wants to see
 //!     ─► manifest, platform, digest: what its documents mean
 //!     ─► transport: connections, TLS, plain HTTP
@@ -26,7 +26,7 @@ pub use auth::{CredentialsError, HelperError, Keychain, Origin};
 pub use client::{AuthenticateError, Client, Exchange, FetchError, Image, Report, Timeouts};
 pub use digest::{Digest, InvalidDigest};
 pub use manifest::InvalidDocument;
-pub use metadata::{Metadata, MetadataError, Source, Statistics};
+pub use metadata::{Metadata, MetadataError, Source, Statistics, TagLists, Tags};
 pub use platform::Platform;
 pub use reference::{InvalidReference, Reference};
 pub use transport::{ConnectError, TlsFailure, TlsPath, Transport, TrustError};

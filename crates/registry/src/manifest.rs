@@ -105,6 +105,24 @@ impl TryFrom<RawDescriptor> for Descriptor {
     }
 }
 
+/// A part of a repository's list of tags.
+#[derive(Debug, Deserialize)]
+pub(crate) struct TagPage {
+    /// Some registries say `null` for none.
+    #[serde(default, deserialize_with = "none_is_empty")]
+    pub(crate) tags: Vec<String>,
+}
+
+impl TagPage {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, InvalidDocument> {
+        parse(bytes)
+    }
+}
+
+fn none_is_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
 /// What an image's configuration says about running it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ImageConfig {
@@ -158,6 +176,7 @@ pub fn understand(bytes: &[u8]) {
         let _ = Platform::host().choose(&manifests);
     }
     let _ = ImageConfig::parse(bytes);
+    let _ = TagPage::parse(bytes);
 }
 
 #[cfg(test)]

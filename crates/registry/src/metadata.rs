@@ -1,8 +1,8 @@
-//! What is known about images, asked once and kept.
+//! What is known about images and about repositories' tags, asked once and kept.
 //!
 //! Every reference has an entry, and every entry a keeper: a task that asks the
-//! registry, tells everybody who waits, and, for a tag, asks again each time its
-//! answer has got old.
+//! registry, tells everybody who waits, and, for a tag or a list of tags, asks again
+//! each time its answer has got old, or too old for somebody.
 //!
 //! ```text
 //!             ┌────────── a tag: each TTL, or sooner after a failure ──────────┐
@@ -15,6 +15,7 @@
 //! their keepers: whatever is forgotten stops asking.
 
 mod keeper;
+mod sources;
 
 use std::{
     collections::HashMap,
@@ -26,17 +27,14 @@ use std::{
 };
 
 use keeper::{Keeper, State};
+pub use sources::{TagLists, Tags};
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     time::{Instant, timeout_at},
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{
-    client::{Client, FetchError, Image},
-    digest::Digest,
-    reference::Reference,
-};
+use crate::{client::FetchError, digest::Digest, reference::Reference};
 
 /// More functions than any cluster runs, so that scans over all pods in use find
 /// every image known; a bound all the same, because callers choose the references.
@@ -45,33 +43,23 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// Where answers come from.
 pub trait Source: Send + Sync + 'static {
-    /// All there is to know about an image.
+    type Answer: PartialEq + std::fmt::Debug + Send + Sync + 'static;
+
+    /// All there is to know.
     fn fetch(
         &self,
         reference: &Reference,
-    ) -> impl Future<Output = Result<Image, FetchError>> + Send;
+    ) -> impl Future<Output = Result<Self::Answer, FetchError>> + Send;
 
-    /// What a tag stands for now, if that can be told without fetching it.
+    /// What an answer can be recognised by, if it can.
+    fn digest_of(answer: &Self::Answer) -> Option<&Digest>;
+
+    /// What a tag stands for now, if that can be told without fetching it. Asked only
+    /// about answers that have a digest.
     fn digest(
         &self,
         reference: &Reference,
     ) -> impl Future<Output = Result<Option<Digest>, FetchError>> + Send;
-}
-
-impl Source for Client {
-    async fn fetch(&self, reference: &Reference) -> Result<Image, FetchError> {
-        Client::fetch(self, reference, far_away()).await
-    }
-
-    async fn digest(&self, reference: &Reference) -> Result<Option<Digest>, FetchError> {
-        Client::digest(self, reference, far_away()).await
-    }
-}
-
-/// The client's own limit comes first: many may be waiting for the answer, each
-/// with a deadline of its own.
-fn far_away() -> Instant {
-    Instant::now() + Duration::from_secs(3600)
 }
 
 /// Why a caller got no metadata.
@@ -80,7 +68,9 @@ pub enum MetadataError {
     /// Shared by all who waited for the same answer.
     #[error(transparent)]
     Fetch(Arc<FetchError>),
-    #[error("no metadata of {image} before the caller's deadline; its registry is slow to answer")]
+    #[error(
+        "nothing is known about {image} before the caller's deadline; its registry is slow to answer"
+    )]
     Deadline { image: String },
     #[error("the inquiry about {image} ended without an answer")]
     Lost { image: String },
@@ -107,18 +97,19 @@ pub struct Statistics {
     pub evicted: u64,
 }
 
-/// Image metadata for many callers.
+/// What registries know, for many callers.
 #[derive(Debug)]
-pub struct Metadata<S> {
+pub struct Metadata<S: Source> {
     source: Arc<S>,
-    shared: Arc<Shared>,
-    /// How long a tag's digest is believed; `None`: for ever.
+    shared: Arc<Shared<S::Answer>>,
+    /// How long a tag's digest, or a list of tags, is believed; `None`: for ever.
     ttl: Option<Duration>,
+    most_entries: usize,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    entries: Mutex<HashMap<Reference, Entry>>,
+#[derive(Debug)]
+struct Shared<A> {
+    entries: Mutex<HashMap<Reference, Entry<A>>>,
     counters: Counters,
 }
 
@@ -134,21 +125,23 @@ struct Counters {
 }
 
 #[derive(Debug)]
-struct Entry {
-    state: watch::Receiver<State>,
+struct Entry<A> {
+    state: watch::Receiver<State<A>>,
     last_asked: Instant,
+    /// Makes the keeper ask again at once.
+    too_old: Arc<Notify>,
     /// Ends with the entry.
     _keeper: AbortOnDropHandle<()>,
 }
 
-impl Entry {
+impl<A> Entry<A> {
     /// What is worth least makes room: failures first, so that names that do not
     /// exist do not displace images in use; what somebody waits for last; of equals,
     /// what was not asked for the longest.
     fn worth(&self) -> (u8, Instant) {
         let kind = match *self.state.borrow() {
             State::Failed(_) => 0,
-            State::Known(_) => 1,
+            State::Known { .. } => 1,
             State::Asking => 2,
         };
         (kind, self.last_asked)
@@ -156,32 +149,67 @@ impl Entry {
 }
 
 impl<S: Source> Metadata<S> {
-    pub fn new(source: S, ttl: Option<Duration>) -> Self {
+    pub fn new(source: impl Into<Arc<S>>, ttl: Option<Duration>) -> Self {
+        let shared = Shared {
+            entries: Mutex::default(),
+            counters: Counters::default(),
+        };
         Self {
-            source: Arc::new(source),
-            shared: Arc::default(),
+            source: source.into(),
+            shared: Arc::new(shared),
             ttl,
+            most_entries: MOST_ENTRIES,
         }
     }
 
-    /// What is known about an image; asks the registry if nothing is.
+    /// What is known about a reference; asks the registry if nothing is.
     pub async fn get(
         &self,
         reference: &Reference,
         deadline: Instant,
-    ) -> Result<Arc<Image>, MetadataError> {
-        let mut state = self.subscribe(reference);
+    ) -> Result<Arc<S::Answer>, MetadataError> {
+        self.get_since(reference, None, deadline).await
+    }
+
+    /// The same, but what was looked up longer than `age` ago is looked up again first.
+    /// If that fails, what is known is the answer all the same.
+    pub async fn get_younger(
+        &self,
+        reference: &Reference,
+        age: Duration,
+        deadline: Instant,
+    ) -> Result<Arc<S::Answer>, MetadataError> {
+        let since = Instant::now().checked_sub(age);
+        self.get_since(reference, since, deadline).await
+    }
+
+    async fn get_since(
+        &self,
+        reference: &Reference,
+        since: Option<Instant>,
+        deadline: Instant,
+    ) -> Result<Arc<S::Answer>, MetadataError> {
+        let (mut state, too_old) = self.subscribe(reference);
+        let is_old = |state: &State<S::Answer>| match state {
+            State::Known { looked, .. } => since.is_some_and(|since| *looked < since),
+            State::Asking | State::Failed(_) => false,
+        };
+        if is_old(&state.borrow()) {
+            too_old.notify_one();
+        }
         let image = || reference.to_string();
+        let is_settled =
+            |state: &State<S::Answer>| !matches!(state, State::Asking) && !is_old(state);
         // Cancel-safe: waiting changes nothing for the keeper or other callers.
-        let settled = state.wait_for(|state| !matches!(state, State::Asking));
-        match timeout_at(deadline, settled).await {
-            Err(_) => Err(MetadataError::Deadline { image: image() }),
-            Ok(Err(_)) => Err(MetadataError::Lost { image: image() }),
-            Ok(Ok(state)) => match &*state {
-                State::Known(image) => Ok(Arc::clone(image)),
-                State::Failed(error) => Err(MetadataError::Fetch(Arc::clone(error))),
-                State::Asking => Err(MetadataError::Lost { image: image() }),
-            },
+        let settled = timeout_at(deadline, state.wait_for(is_settled)).await;
+        let is_late = settled.is_err();
+        // Whatever became of the keeper: what is known stays known.
+        drop(settled);
+        match &*state.borrow() {
+            State::Known { answer, .. } => Ok(Arc::clone(answer)),
+            State::Failed(error) => Err(MetadataError::Fetch(Arc::clone(error))),
+            State::Asking if is_late => Err(MetadataError::Deadline { image: image() }),
+            State::Asking => Err(MetadataError::Lost { image: image() }),
         }
     }
 
@@ -201,7 +229,7 @@ impl<S: Source> Metadata<S> {
     }
 
     /// The entry's state, from now on; a new entry if there is none.
-    fn subscribe(&self, reference: &Reference) -> watch::Receiver<State> {
+    fn subscribe(&self, reference: &Reference) -> (watch::Receiver<State<S::Answer>>, Arc<Notify>) {
         let counters = &self.shared.counters;
         let mut entries = self.shared.entries();
         if let Some(entry) = entries.get_mut(reference) {
@@ -212,10 +240,10 @@ impl<S: Source> Metadata<S> {
             } else {
                 &counters.hits
             });
-            return entry.state.clone();
+            return (entry.state.clone(), Arc::clone(&entry.too_old));
         }
         count(&counters.misses);
-        if entries.len() >= MOST_ENTRIES {
+        if entries.len() >= self.most_entries {
             let least = entries.iter().min_by_key(|(_, entry)| entry.worth());
             if let Some(least) = least.map(|(reference, _)| reference.clone()) {
                 count(&counters.evicted);
@@ -223,25 +251,28 @@ impl<S: Source> Metadata<S> {
             }
         }
         let (sender, state) = watch::channel(State::Asking);
+        let too_old = Arc::new(Notify::new());
         let keeper = Keeper {
             source: Arc::clone(&self.source),
             shared: Arc::downgrade(&self.shared),
             reference: reference.clone(),
             ttl: self.ttl.filter(|_| reference.digest().is_none()),
             state: sender,
+            too_old: Arc::clone(&too_old),
         };
         let entry = Entry {
             state: state.clone(),
             last_asked: Instant::now(),
+            too_old: Arc::clone(&too_old),
             _keeper: AbortOnDropHandle::new(tokio::spawn(keeper.run())),
         };
         entries.insert(reference.clone(), entry);
-        state
+        (state, too_old)
     }
 }
 
-impl Shared {
-    fn entries(&self) -> MutexGuard<'_, HashMap<Reference, Entry>> {
+impl<A> Shared<A> {
+    fn entries(&self) -> MutexGuard<'_, HashMap<Reference, Entry<A>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

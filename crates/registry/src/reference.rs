@@ -121,6 +121,16 @@ impl Reference {
         self.tag.as_deref()
     }
 
+    /// The same without tag and digest.
+    #[must_use]
+    pub fn repository(&self) -> Self {
+        Self {
+            tag: None,
+            digest: None,
+            ..self.clone()
+        }
+    }
+
     pub fn digest(&self) -> Option<&Digest> {
         self.digest.as_ref()
     }
@@ -184,7 +194,7 @@ fn is_path_part(part: &str) -> bool {
     separated && part.starts_with(is_run) && part.ends_with(is_run)
 }
 
-fn is_tag(tag: &str) -> bool {
+pub(crate) fn is_tag(tag: &str) -> bool {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     tag.len() <= LONGEST_TAG
         && tag.bytes().next().is_some_and(word)

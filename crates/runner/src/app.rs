@@ -8,7 +8,13 @@ use tokio::time::timeout;
 use tonic::service::Routes;
 
 use crate::{
-    chain::Chain, config::Config, exec::ExecRuntime, logging, pod::runtime::PodRuntime, stop,
+    chain::Chain,
+    config::Config,
+    exec::ExecRuntime,
+    logging,
+    pod::runtime::PodRuntime,
+    stop,
+    tags::{Resolver, TagSource},
 };
 
 /// The same check serves as liveness probe, which waits no longer.
@@ -41,8 +47,11 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let shutdown = Shutdown::listen().context("cannot listen for signals")?;
     let mut tasks = Tasks::default();
     let mut runtimes: Vec<Box<dyn Evaluator>> = Vec::new();
+    let mut tags: Vec<Box<dyn TagSource>> = Vec::new();
     if config.runtimes.exec {
-        runtimes.push(Box::new(ExecRuntime::start(&config, &mut tasks)?));
+        let exec = ExecRuntime::start(&config, &mut tasks)?;
+        tags.push(Box::new(exec.tags()));
+        runtimes.push(Box::new(exec));
     }
     let mut pods = None;
     if config.runtimes.pod {
@@ -51,7 +60,11 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         pods = Some(runtime);
     }
     let memory = process::memory::budget(config.memory_budget);
-    let chain = Chain::new(runtimes, config.default_image_prefix.clone());
+    let chain = Chain::new(
+        runtimes,
+        Resolver::new(tags),
+        config.default_image_prefix.clone(),
+    );
     let handler = Handler::new(chain, config.evaluation_timeout);
     let server = Server::new(handler, config.max_message_size)
         .await

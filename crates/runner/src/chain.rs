@@ -1,22 +1,33 @@
-//! Asks one runtime after the other, in a fixed order: exec, then pod. "Not
-//! mine" makes it go on; a result or any other error ends it.
+//! Finds out which image is wanted, and asks one runtime after the other for it, in a
+//! fixed order: exec, then pod. "Not mine" makes it go on; a result or any other error
+//! ends it.
 
 use krm::Output;
 use service::{EvaluateError, Evaluation, Evaluator};
 
-use crate::images;
+use crate::{
+    images,
+    tags::Resolver,
+    wanted::{Wanted, wanted},
+};
 
 #[allow(missing_debug_implementations)]
 pub struct Chain {
     runtimes: Vec<Box<dyn Evaluator>>,
+    tags: Resolver,
     default_image_prefix: String,
 }
 
 impl Chain {
     /// `runtimes` in the order in which they are asked.
-    pub fn new(runtimes: Vec<Box<dyn Evaluator>>, default_image_prefix: String) -> Self {
+    pub fn new(
+        runtimes: Vec<Box<dyn Evaluator>>,
+        tags: Resolver,
+        default_image_prefix: String,
+    ) -> Self {
         Self {
             runtimes,
+            tags,
             default_image_prefix,
         }
     }
@@ -25,8 +36,34 @@ impl Chain {
 #[tonic::async_trait]
 impl Evaluator for Chain {
     async fn evaluate(&self, mut evaluation: Evaluation) -> Result<Output, EvaluateError> {
-        evaluation.image = images::resolve(&self.default_image_prefix, &evaluation.image);
-        images::check(&evaluation.image)?;
+        let image = images::resolve(&self.default_image_prefix, &evaluation.image);
+        let tag = std::mem::take(&mut evaluation.tag);
+        match wanted(&image, &tag)? {
+            Wanted::Exactly(image) => {
+                evaluation.image = image;
+                self.run(evaluation).await
+            }
+            Wanted::Matching {
+                repository,
+                constraint,
+            } => {
+                let deadline = evaluation.deadline;
+                let image = self
+                    .tags
+                    .resolve(&repository, &constraint, deadline)
+                    .await?;
+                evaluation.image = image.clone();
+                let mut output = self.run(evaluation).await?;
+                // The log shall say what the constraint stood for.
+                output.answered_by.get_or_insert(image);
+                Ok(output)
+            }
+        }
+    }
+}
+
+impl Chain {
+    async fn run(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
         let mut all_tried = Vec::new();
         for runtime in &self.runtimes {
             match runtime.evaluate(evaluation.clone()).await {
@@ -43,13 +80,14 @@ impl Evaluator for Chain {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::cell::RefCell;
 
     use tokio::time::Instant;
 
     use super::*;
+    use crate::tags::tests::Fixed;
 
-    static ASKED: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+    thread_local!(static ASKED: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) });
 
     /// Knows the functions that begin with its name.
     struct Runtime(&'static str);
@@ -57,7 +95,8 @@ mod tests {
     #[tonic::async_trait]
     impl Evaluator for Runtime {
         async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
-            ASKED.lock().unwrap().push(self.0);
+            ASKED.with_borrow_mut(|asked| asked.push(self.0));
+            assert_eq!(evaluation.tag, "", "runtimes are asked for one reference");
             let Evaluation {
                 image,
                 resource_list,
@@ -82,16 +121,26 @@ mod tests {
     }
 
     async fn ask(image: &str) -> (Result<Output, EvaluateError>, Vec<&'static str>) {
+        ask_with_tag(image, "").await
+    }
+
+    async fn ask_with_tag(
+        image: &str,
+        tag: &str,
+    ) -> (Result<Output, EvaluateError>, Vec<&'static str>) {
         let runtimes: Vec<Box<dyn Evaluator>> =
             vec![Box::new(Runtime("exec")), Box::new(Runtime("pod"))];
-        let chain = Chain::new(runtimes, "example.com/".into());
+        let own = Fixed("own", Some(&["v0.4.0", "v0.4.1", "v0.5.0"]));
+        let tags = Resolver::new(vec![Box::new(own)]);
+        let chain = Chain::new(runtimes, tags, "example.com/".into());
         let evaluation = Evaluation {
             image: image.into(),
+            tag: tag.into(),
             resource_list: "list".into(),
             deadline: Instant::now(),
         };
         let answer = chain.evaluate(evaluation).await;
-        (answer, std::mem::take(&mut *ASKED.lock().unwrap()))
+        (answer, ASKED.take())
     }
 
     #[tokio::test]
@@ -120,5 +169,24 @@ mod tests {
             );
             assert!(asked.is_empty());
         }
+    }
+
+    #[tokio::test]
+    async fn a_tag_decides_which_reference_runs() {
+        for (tag, answered_by) in [
+            ("~0.4", Some("example.com/pod-fn:v0.4.1")),
+            ("v0.4", None),
+            ("", None),
+        ] {
+            let (answer, asked) = ask_with_tag("pod-fn:v9", tag).await;
+            assert_eq!(asked, ["exec", "pod"]);
+            assert_eq!(answer.unwrap().answered_by.as_deref(), answered_by, "{tag}");
+        }
+        let (answer, asked) = ask_with_tag("pod-fn", ">=9").await;
+        assert!(matches!(answer, Err(EvaluateError::NoMatchingTag { .. })));
+        assert!(asked.is_empty());
+        let (answer, _) = ask_with_tag("other", "v0.4").await;
+        let told = answer.unwrap_err().to_string();
+        assert!(told.contains("\"example.com/other:v0.4\""), "{told}");
     }
 }

@@ -8,6 +8,7 @@
 
 pub(crate) mod bundled;
 mod file;
+mod own_tags;
 pub(crate) mod program;
 mod table;
 
@@ -21,6 +22,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use functions::reference::Rules;
 use krm::Output;
+use own_tags::OwnTags;
 use process::{Ahead, Bounds, Gate, Limits, memory};
 use program::Program;
 use service::{EvaluateError, Evaluation, Evaluator, Tasks};
@@ -115,6 +117,11 @@ impl ExecRuntime {
             ahead,
         })
     }
+
+    /// The tags that this runtime knows, also those of later configurations.
+    pub(crate) fn tags(&self) -> OwnTags {
+        OwnTags(Arc::clone(&self.current))
+    }
 }
 
 #[tonic::async_trait]
@@ -124,6 +131,7 @@ impl Evaluator for ExecRuntime {
             image,
             resource_list,
             deadline,
+            ..
         } = evaluation;
         let table = Arc::clone(&self.current.known().table);
         let Some(function) = table.find(&image) else {

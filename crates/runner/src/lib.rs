@@ -15,6 +15,8 @@ mod logging;
 pub mod pod;
 pub mod pool;
 mod stop;
+pub mod tags;
+mod wanted;
 
 use std::{ffi::OsString, process::ExitCode};
 

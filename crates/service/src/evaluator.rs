@@ -9,6 +9,9 @@ use tokio::time::Instant;
 pub struct Evaluation {
     /// The function, as an image reference.
     pub image: String,
+    /// A version or a version constraint that replaces the image's own tag; mostly
+    /// empty, and always for a runtime that is asked for one reference.
+    pub tag: String,
     /// A ResourceList. It may hold Secrets: never log it.
     pub resource_list: Bytes,
     pub deadline: Instant,
@@ -26,6 +29,23 @@ pub trait Evaluator: Send + Sync + 'static {
 pub enum EvaluateError {
     #[error("invalid image reference {image:?}: {reason}")]
     InvalidImage { image: String, reason: String },
+    #[error("invalid tag {tag:?} for function {image:?}: {reason}")]
+    InvalidTag {
+        image: String,
+        tag: String,
+        reason: String,
+    },
+    #[error(
+        "no tag of {image:?} satisfies {constraint:?} (looked at: {}); \
+         `function-runner inspect {image} --tag {constraint:?}` shows why not",
+        looked_at.join(", ")
+    )]
+    NoMatchingTag {
+        /// Without a tag.
+        image: String,
+        constraint: String,
+        looked_at: Vec<String>,
+    },
     /// "Not mine": the next runtime, if there is one, may know the function.
     #[error(
         "no runtime knows function {image:?} (tried: {})",

@@ -73,9 +73,16 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
         let EvaluateFunctionRequest {
             resource_list,
             image,
+            tag,
         } = request.into_inner();
-        if image.len() > LONGEST_IMAGE {
-            let error = EvaluateError::too_long(&image);
+        let too_long = if image.len() > LONGEST_IMAGE {
+            Some(EvaluateError::too_long(&image))
+        } else if tag.len() > LONGEST_TAG {
+            Some(EvaluateError::tag_too_long(&image, &tag))
+        } else {
+            None
+        };
+        if let Some(error) = too_long {
             tracing::info!("refused: {error}");
             return Err(error.into());
         }
@@ -83,8 +90,14 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
         let mut moving = self.memory.moving(bytes_in);
         let evaluation = Evaluation {
             image: image.clone(),
+            tag: tag.clone(),
             resource_list,
             deadline,
+        };
+        // Logged as a part of the name: most calls have none.
+        let image = match tag.as_str() {
+            "" => image,
+            tag => format!("{image} {tag:?}"),
         };
         let answer = self.evaluate(evaluation).await;
         let took = begin.elapsed();
@@ -147,6 +160,9 @@ fn one_line(text: &str) -> String {
 /// port (260), a repository (255), a tag (128) and a digest (136). Nothing touches,
 /// repeats or logs a longer one.
 const LONGEST_IMAGE: usize = 1024;
+
+/// A constraint is a few versions. Nothing touches, repeats or logs a longer one.
+const LONGEST_TAG: usize = 512;
 
 /// How many of a successful function's error results are logged per call, and how
 /// much of each, in characters.

@@ -27,8 +27,8 @@ const DOMAIN: &str = "fn.kpt.dev";
 impl EvaluateError {
     pub(crate) fn code(&self) -> Code {
         match self {
-            Self::InvalidImage { .. } => Code::InvalidArgument,
-            Self::NotFound { .. } => Code::NotFound,
+            Self::InvalidImage { .. } | Self::InvalidTag { .. } => Code::InvalidArgument,
+            Self::NotFound { .. } | Self::NoMatchingTag { .. } => Code::NotFound,
             Self::QueueFull { .. } | Self::TooManyPods { .. } => Code::ResourceExhausted,
             Self::Panicked { .. } => Code::Internal,
             Self::Unavailable { .. } => Code::Unavailable,
@@ -53,7 +53,9 @@ impl EvaluateError {
     fn reason(&self) -> &'static str {
         match self {
             Self::InvalidImage { .. } => "INVALID_IMAGE",
+            Self::InvalidTag { .. } => "INVALID_TAG",
             Self::NotFound { .. } => "FUNCTION_NOT_FOUND",
+            Self::NoMatchingTag { .. } => "NO_MATCHING_TAG",
             Self::QueueFull { .. } => "QUEUE_FULL",
             Self::TooManyPods { .. } => "TOO_MANY_PODS",
             Self::Panicked { .. } => "INTERNAL_ERROR",
@@ -83,10 +85,24 @@ impl EvaluateError {
         }
     }
 
+    /// A tag that is longer than anything that could be meant, shown in part.
+    pub(crate) fn tag_too_long(image: &str, tag: &str) -> Self {
+        Self::InvalidTag {
+            image: image.to_owned(),
+            tag: fit::shorten(tag, 256),
+            reason: format!(
+                "its {} bytes are more than any version constraint needs",
+                tag.len()
+            ),
+        }
+    }
+
     fn image(&self) -> &str {
         match self {
             Self::InvalidImage { image, .. }
+            | Self::InvalidTag { image, .. }
             | Self::NotFound { image, .. }
+            | Self::NoMatchingTag { image, .. }
             | Self::QueueFull { image, .. }
             | Self::TooManyPods { image, .. }
             | Self::Unavailable { image, .. }

@@ -132,6 +132,7 @@ impl Evaluator for Function {
             image,
             resource_list,
             deadline,
+            ..
         } = evaluation;
         let limits = Limits {
             output: self.max_output,

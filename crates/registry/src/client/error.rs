@@ -99,6 +99,16 @@ pub enum FetchError {
          its Dockerfile"
     )]
     NoCommand { image: String },
+    #[error(
+        "{image} has more tags than are looked at for a version constraint; name a version instead \
+         of the constraint"
+    )]
+    TooManyTags { image: String },
+    #[error(
+        "the list of {image}'s tags does not end: it leads {why}; name a version instead of a \
+         constraint"
+    )]
+    Pages { image: String, why: &'static str },
     #[error("asking about {image} took longer than there was time")]
     Deadline { image: String },
 }
@@ -197,6 +207,8 @@ impl FetchError {
             | Self::NoCommand { .. }
             | Self::Document { .. }
             | Self::Nesting { .. }
+            | Self::TooManyTags { .. }
+            | Self::Pages { .. }
             | Self::Authenticate { .. } => !self.is_transient(),
             _ => false,
         }

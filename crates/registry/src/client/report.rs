@@ -26,6 +26,17 @@ pub struct Exchange {
 }
 
 impl Report {
+    /// This inquiry, and another one after it.
+    #[must_use]
+    pub fn then(mut self, later: Self) -> Self {
+        self.exchanges.extend(later.exchanges);
+        Self {
+            exchanges: self.exchanges,
+            credentials: later.credentials.or(self.credentials),
+            tls: later.tls.or(self.tls),
+        }
+    }
+
     /// Notes the beginning; what never ends stays noted as unanswered.
     pub(super) fn begin(&mut self, action: &str, url: &impl fmt::Display) -> usize {
         self.exchanges.push(Exchange {

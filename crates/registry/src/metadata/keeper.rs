@@ -1,4 +1,4 @@
-//! The task that knows one image: asks, tells, asks again, and forgets.
+//! The task that knows one image, or one list: asks, tells, asks again, and forgets.
 
 use std::{
     future::pending,
@@ -6,14 +6,13 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, sleep},
+};
 
 use super::{Shared, Source, count};
-use crate::{
-    client::{FetchError, Image},
-    jitter,
-    reference::Reference,
-};
+use crate::{client::FetchError, jitter, reference::Reference};
 
 /// Long enough to spare a registry a pipeline's worth of the same question,
 /// short enough for a person who has just pushed the missing tag.
@@ -29,22 +28,37 @@ const AFTER_FAILURE: Duration = Duration::from_secs(30);
 /// start is not asked about together for ever.
 const CHANCE: u32 = 10;
 
-/// What is known about one image.
+/// What is known about one reference.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum State<A> {
     Asking,
-    Known(Arc<Image>),
+    Known {
+        answer: Arc<A>,
+        /// When the registry was asked last, whether or not it answered.
+        looked: Instant,
+    },
     Failed(Arc<FetchError>),
 }
 
-pub(super) struct Keeper<S> {
+impl<A> State<A> {
+    fn known(answer: &Arc<A>) -> Self {
+        Self::Known {
+            answer: Arc::clone(answer),
+            looked: Instant::now(),
+        }
+    }
+}
+
+pub(super) struct Keeper<S: Source> {
     pub(super) source: Arc<S>,
     /// Weak: the cache owns its keepers, and not the other way round.
-    pub(super) shared: Weak<Shared>,
+    pub(super) shared: Weak<Shared<S::Answer>>,
     pub(super) reference: Reference,
     /// `None`: what was found is true for ever.
     pub(super) ttl: Option<Duration>,
-    pub(super) state: watch::Sender<State>,
+    pub(super) state: watch::Sender<State<S::Answer>>,
+    /// Somebody wants a younger answer.
+    pub(super) too_old: Arc<Notify>,
 }
 
 impl<S: Source> Keeper<S> {
@@ -55,13 +69,10 @@ impl<S: Source> Keeper<S> {
         // On the heap, here and below: a task is as large as its largest moment for
         // all of its life, and this one lives to sleep.
         match Box::pin(self.source.fetch(&self.reference)).await {
-            Ok(image) => {
-                let image = Arc::new(image);
-                self.state.send_replace(State::Known(Arc::clone(&image)));
-                match self.ttl {
-                    Some(ttl) => self.refresh(image, ttl).await,
-                    None => pending().await,
-                }
+            Ok(answer) => {
+                let answer = Arc::new(answer);
+                self.state.send_replace(State::known(&answer));
+                self.refresh(answer).await;
             }
             Err(error) => {
                 self.count(|shared| &shared.counters.failures);
@@ -74,46 +85,61 @@ impl<S: Source> Keeper<S> {
         }
     }
 
-    /// Keeps a tag's answer young for as long as somebody wants it. No answer gets
-    /// older than the TTL, so chance makes pauses shorter, not longer.
-    async fn refresh(&self, mut image: Arc<Image>, ttl: Duration) {
-        let mut pause = ttl;
+    /// Keeps an answer young for as long as somebody wants it. No answer gets older
+    /// than the TTL, so chance makes pauses shorter, not longer.
+    async fn refresh(&self, mut known: Arc<S::Answer>) {
+        let mut pause = self.ttl;
         let mut in_trouble = false;
         loop {
-            sleep(pause - jitter::below(pause / CHANCE)).await;
-            if self.is_idle(ttl) {
+            // Cancel-safe: neither of them does anything.
+            tokio::select! {
+                () = nap(pause) => {}
+                () = self.too_old.notified() => {}
+            }
+            if self.ttl.is_some_and(|ttl| self.is_idle(ttl)) {
                 return;
             }
-            match Box::pin(self.look_again(&image)).await {
+            match Box::pin(self.look_again(&known)).await {
                 Ok(found) => {
                     self.count(|shared| &shared.counters.refreshes);
-                    if let Some(moved) = found {
-                        tracing::info!(image = %self.reference, from = %image.digest, to = %moved.digest, "the tag has moved");
+                    if let Some(found) = found {
                         self.count(|shared| &shared.counters.moved);
-                        image = Arc::new(moved);
-                        self.state.send_replace(State::Known(Arc::clone(&image)));
+                        self.tell_change(&known, &found);
+                        known = Arc::new(found);
                     }
-                    (pause, in_trouble) = (ttl, false);
+                    (pause, in_trouble) = (self.ttl, false);
                 }
                 Err(error) => {
                     self.count(|shared| &shared.counters.failures);
                     if !in_trouble {
                         let error = &error as &dyn std::error::Error;
-                        tracing::warn!(image = %self.reference, error, "cannot look whether the tag has moved; what is known stays in use");
+                        tracing::warn!(image = %self.reference, error, "cannot look whether it has changed in its registry; what is known stays in use");
                     }
-                    (pause, in_trouble) = (ttl.min(AFTER_FAILURE), true);
+                    let soon = |ttl: Duration| ttl.min(AFTER_FAILURE);
+                    (pause, in_trouble) = (self.ttl.map(soon), true);
                 }
             }
+            self.state.send_replace(State::known(&known));
         }
     }
 
-    /// The image behind the tag, if it is another one than before.
-    async fn look_again(&self, known: &Image) -> Result<Option<Image>, FetchError> {
-        if self.source.digest(&self.reference).await? == Some(known.digest.clone()) {
+    fn tell_change(&self, known: &S::Answer, found: &S::Answer) {
+        let image = &self.reference;
+        match (S::digest_of(known), S::digest_of(found)) {
+            (Some(from), Some(to)) => tracing::info!(%image, %from, %to, "the tag has moved"),
+            _ => tracing::debug!(%image, "its list of tags has changed"),
+        }
+    }
+
+    /// What the registry says now, if it is something else than before.
+    async fn look_again(&self, known: &S::Answer) -> Result<Option<S::Answer>, FetchError> {
+        if let Some(digest) = S::digest_of(known)
+            && self.source.digest(&self.reference).await?.as_ref() == Some(digest)
+        {
             return Ok(None);
         }
-        let image = self.source.fetch(&self.reference).await?;
-        Ok(Some(image).filter(|image| image != known))
+        let found = self.source.fetch(&self.reference).await?;
+        Ok(Some(found).filter(|found| found != known))
     }
 
     fn is_idle(&self, ttl: Duration) -> bool {
@@ -125,17 +151,25 @@ impl<S: Source> Keeper<S> {
         last_asked.is_none_or(|last_asked| last_asked.elapsed() > IDLE.max(ttl))
     }
 
-    fn count(&self, counter: impl Fn(&Shared) -> &std::sync::atomic::AtomicU64) {
+    fn count(&self, counter: impl Fn(&Shared<S::Answer>) -> &std::sync::atomic::AtomicU64) {
         if let Some(shared) = self.shared.upgrade() {
             count(counter(&shared));
         }
     }
 }
 
-/// Removes the entry when the keeper ends, if it is still the keeper's own.
-struct Forget<'a, S>(&'a Keeper<S>);
+/// Sleeps for almost so long; `None`: for ever.
+async fn nap(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => sleep(pause - jitter::below(pause / CHANCE)).await,
+        None => pending().await,
+    }
+}
 
-impl<S> Drop for Forget<'_, S> {
+/// Removes the entry when the keeper ends, if it is still the keeper's own.
+struct Forget<'a, S: Source>(&'a Keeper<S>);
+
+impl<S: Source> Drop for Forget<'_, S> {
     fn drop(&mut self) {
         let Keeper {
             shared,
@@ -147,7 +181,7 @@ impl<S> Drop for Forget<'_, S> {
             return;
         };
         let mut entries = shared.entries();
-        let is_own = |entry: &super::Entry| entry.state.same_channel(&state.subscribe());
+        let is_own = |entry: &super::Entry<S::Answer>| entry.state.same_channel(&state.subscribe());
         if entries.get(reference).is_some_and(is_own) {
             entries.remove(reference);
         }

@@ -6,7 +6,10 @@ use std::{
 use tokio::{task::JoinSet, time::sleep};
 
 use super::*;
-use crate::platform::Platform;
+use crate::{
+    client::{Client, Image},
+    platform::Platform,
+};
 
 const TTL: Duration = Duration::from_secs(600);
 
@@ -61,6 +64,12 @@ impl Scripted {
 }
 
 impl Source for Scripted {
+    type Answer = Image;
+
+    fn digest_of(image: &Image) -> Option<&Digest> {
+        Some(&image.digest)
+    }
+
     async fn fetch(&self, reference: &Reference) -> Result<Image, FetchError> {
         count(&self.0.fetches);
         self.answer(reference).await
@@ -271,6 +280,7 @@ async fn a_known_image_takes_little_memory() {
         reference: reference("a/b:v1"),
         ttl: Some(TTL),
         state,
+        too_old: Arc::default(),
     };
     let size = size_of_val(&keeper.run());
     assert!(size < 1000, "a sleeping keeper of {size} bytes");
@@ -311,4 +321,49 @@ async fn nothing_is_asked_after_the_cache_is_gone() {
     sleep(TTL * 3).await;
     assert_eq!(source.counts(), (1, 0));
     assert_eq!(Arc::strong_count(&source.0), 1, "its keepers are gone, too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_too_old_for_somebody_is_looked_up_again_at_once() {
+    let source = Scripted::with("v1", 1);
+    // Also where answers are kept for ever.
+    for ttl in [Some(TTL), None] {
+        source.set("v1", 1);
+        let metadata = Metadata::new(source.clone(), ttl);
+        let image = reference("a/b:v1");
+        let young = |seconds| {
+            let deadline = Instant::now() + Duration::from_secs(5);
+            metadata.get_younger(&image, Duration::from_secs(seconds), deadline)
+        };
+        get(&metadata, "a/b:v1").await.unwrap();
+        source.set("v1", 2);
+        sleep(Duration::from_secs(20)).await;
+        assert_eq!(*young(30).await.unwrap(), image_of(1), "young enough");
+        assert_eq!(*young(10).await.unwrap(), image_of(2));
+        *source.0.down.lock().unwrap() = true;
+        sleep(Duration::from_secs(20)).await;
+        let failures = metadata.statistics().failures;
+        assert_eq!(*young(10).await.unwrap(), image_of(2), "what is known");
+        assert_eq!(
+            *young(10).await.unwrap(),
+            image_of(2),
+            "and no new question"
+        );
+        assert_eq!(metadata.statistics().failures, failures + 1);
+        *source.0.down.lock().unwrap() = false;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_has_no_time_for_a_younger_answer_gets_the_known_one() {
+    let source = Scripted::with("v1", 1);
+    let metadata = Metadata::new(source.clone(), Some(TTL));
+    get(&metadata, "a/b:v1").await.unwrap();
+    sleep(Duration::from_secs(20)).await;
+    *source.0.takes.lock().unwrap() = Duration::from_secs(60);
+    let image = reference("a/b:v1");
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let found = metadata.get_younger(&image, Duration::ZERO, deadline).await;
+    assert_eq!(*found.unwrap(), image_of(1));
+    assert_eq!(Instant::now(), deadline);
 }

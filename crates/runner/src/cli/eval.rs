@@ -21,6 +21,13 @@ static FLAGS: &[Group] = &[Group {
             "The function, such as set-labels:v0.2 or example.com/team/function@sha256:…",
         ),
         flag::value(
+            "tag",
+            "TAG",
+            "",
+            "A version, or a version constraint such as '>=v0.4.0 <v0.5', in place of the image's \
+             own tag.",
+        ),
+        flag::value(
             "address",
             "HOST:PORT",
             "localhost:9445",
@@ -58,6 +65,9 @@ Examples:
   # A package directory through a function, with one argument:
   function-runner eval --image set-namespace:v0.4.5 ./package -- namespace=prod
 
+  # The highest version of a range:
+  function-runner eval --image set-namespace --tag '>=v0.4.0 <v0.5' ./package -- namespace=prod
+
   # A stream from elsewhere, configured by a file:
   kubectl get deploy -o yaml | function-runner eval --image set-labels:v0.2 --fn-config labels.yaml -
 
@@ -71,6 +81,7 @@ cannot be understood.
 #[derive(Debug)]
 struct Call {
     image: String,
+    tag: String,
     address: String,
     timeout: Duration,
     source: Source,
@@ -111,6 +122,7 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Call>, String> {
     }
     Ok(Some(Call {
         image,
+        tag: flags.text("tag").map_err(complain)?,
         address: flags.text("address").map_err(complain)?,
         timeout: flags
             .get("timeout", value::positive_duration)
@@ -149,6 +161,7 @@ fn run(call: &Call) -> anyhow::Result<ExitCode> {
     let request = EvaluateFunctionRequest {
         resource_list,
         image: call.image.clone(),
+        tag: call.tag.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -210,13 +223,14 @@ mod tests {
         for line in [
             "--image a/b:v1 --timeout=3s dir",
             "dir --image=a/b:v1 -timeout 3s",
-            "-image a/b:v1 dir --timeout 3s",
+            "-image a/b:v1 dir --timeout 3s --tag=",
         ] {
             let call = parsed(line).unwrap();
-            assert_eq!(call.image, "a/b:v1");
+            assert_eq!((call.image.as_str(), call.tag.as_str()), ("a/b:v1", ""));
             assert_eq!(call.timeout, Duration::from_secs(3));
             assert_eq!(call.source, Source::Path("dir".into()), "{line}");
         }
+        assert_eq!(parsed("--image x --tag ~0.4").unwrap().tag, "~0.4");
         assert_eq!(parsed("--image x").unwrap().source, Source::Stdin);
         assert_eq!(parsed("--image x -").unwrap().source, Source::Stdin);
     }

@@ -12,7 +12,7 @@ use process::{Command, Environment};
 use tokio::sync::Semaphore;
 
 use super::{bundled, file, program::Program};
-use crate::images;
+use crate::{images, wanted};
 use functions::reference::{self, Rules};
 
 /// A function that can be run.
@@ -52,6 +52,23 @@ impl Table {
             let chosen = reference::resolve(image, self.rules.as_ref()?).ok()?;
             self.released.get(&chosen.to_string())
         })
+    }
+
+    /// The tags of a repository that can be run, in no order, some perhaps twice.
+    pub(super) fn tags<'a>(&'a self, repository: &str) -> Vec<&'a str> {
+        let listed = self.by_image.keys().filter_map(|image| {
+            let is_its = wanted::repository(image) == repository && !image.contains('@');
+            image
+                .strip_prefix(repository)?
+                .strip_prefix(':')
+                .filter(|_| is_its)
+        });
+        let rules = self.rules.iter();
+        let released = rules.flat_map(|rules| reference::releases(repository, rules));
+        let released = released.filter(|chosen| self.released.contains_key(&chosen.to_string()));
+        listed
+            .chain(released.map(|chosen| chosen.release.version))
+            .collect()
     }
 
     pub(super) fn images(&self) -> BTreeSet<&str> {
@@ -253,6 +270,41 @@ mod tests {
             assert_eq!(table.find(image).unwrap().program.name(), program);
         }
         assert!(table.find("gcr.io/kpt-fn/apply-setters:v9.9.9").is_none());
+    }
+
+    #[test]
+    fn the_tags_of_a_repository_are_those_of_the_file_and_of_bundled_releases() {
+        let setters = "gcr.io/kpt-fn/apply-setters";
+        let digest = format!("{setters}:v7@sha256:{}", "0".repeat(64));
+        let entries = [
+            entry(
+                "sh",
+                &["h:5000/sh:v1", "h:5000/sh:v2", "h:5000/sh", "h:5000/sh2:v3"],
+            ),
+            entry("cat", &[&format!("{setters}:v9.0.0"), &digest]),
+            entry("no-such-function", &["h:5000/sh:v4"]),
+        ];
+        let (table, _) = built(&entries, &Table::default());
+        let sorted = |repository| {
+            let mut tags = table.tags(repository);
+            tags.sort_unstable();
+            tags
+        };
+        assert_eq!(sorted("h:5000/sh"), ["v1", "v2"]);
+        assert!(sorted("h").is_empty() && sorted("other/sh").is_empty());
+        let tags = sorted(setters);
+        assert!(
+            tags.contains(&"v9.0.0") && tags.contains(&"v0.2.0"),
+            "{tags:?}"
+        );
+        // Only on the registry of today.
+        assert!(
+            !tags.contains(&"v0.2.5") && !tags.contains(&"v7"),
+            "{tags:?}"
+        );
+        for tag in tags {
+            assert!(table.find(&format!("{setters}:{tag}")).is_some(), "{tag}");
+        }
     }
 
     #[test]

@@ -204,10 +204,12 @@ impl<W: Witness> PodEvaluator<W> {
             image,
             resource_list,
             deadline,
+            ..
         } = evaluation;
         let mut request = Request::new(EvaluateFunctionRequest {
             resource_list: resource_list.clone(),
             image: image.clone(),
+            tag: String::new(),
         });
         request.set_timeout(deadline.saturating_duration_since(Instant::now()));
         let mut client = FunctionEvaluatorClient::new(connection.channel.clone())

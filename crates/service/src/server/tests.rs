@@ -81,6 +81,7 @@ async fn calls_outlive_the_age_of_their_connection_and_callers_find_another() {
         let request = EvaluateFunctionRequest {
             resource_list: "a list".into(),
             image: "fn".into(),
+            tag: String::new(),
         };
         let answer = client.evaluate_function(request).await.unwrap();
         assert_eq!(answer.into_inner().resource_list, "a list");
@@ -117,6 +118,7 @@ async fn a_task_that_panics_ends_the_run_after_the_calls_in_flight() {
     let request = EvaluateFunctionRequest {
         resource_list: "a list".into(),
         image: "fn".into(),
+        tag: String::new(),
     };
     let call = tokio::spawn(async move { client.evaluate_function(request).await });
     tokio::time::sleep(AGE).await;
@@ -140,9 +142,26 @@ async fn an_image_that_nobody_could_have_is_refused_in_few_words() {
     let request = EvaluateFunctionRequest {
         resource_list: "a list".into(),
         image: "a/".repeat(2_500_000),
+        tag: String::new(),
     };
     let status = client.evaluate_function(request).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     assert!(status.message().contains("5000000 bytes"), "{status}");
+    assert!(status.message().len() < 512, "{status}");
+}
+
+#[tokio::test]
+async fn a_tag_that_nobody_could_mean_is_refused_in_few_words() {
+    let address = format!("http://127.0.0.1:{}", serve_up_to(8 * 1024 * 1024).await);
+    let endpoint = tonic::transport::Endpoint::from_shared(address).unwrap();
+    let mut client = FunctionEvaluatorClient::new(endpoint.connect().await.unwrap());
+    let request = EvaluateFunctionRequest {
+        resource_list: "a list".into(),
+        image: "fn".into(),
+        tag: ">=1 ".repeat(1_000_000),
+    };
+    let status = client.evaluate_function(request).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+    assert!(status.message().contains("4000000 bytes"), "{status}");
     assert!(status.message().len() < 512, "{status}");
 }

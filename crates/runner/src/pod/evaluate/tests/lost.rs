@@ -229,6 +229,7 @@ impl Bed {
     async fn call(&self, image: &str, seconds: u32) -> Result<Output, EvaluateError> {
         let evaluation = Evaluation {
             image: image.to_owned(),
+            tag: String::new(),
             resource_list: "list".into(),
             deadline: Instant::now() + seconds * SECOND,
         };
