@@ -88,6 +88,18 @@ pub fn binary(name: &str) -> PathBuf {
     folder.join(name)
 }
 
+/// Where `make build-starlark` and cargo leave the program.
+fn starlark_program() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let places = [
+        binary("starlark-function"),
+        root.join("target/release/starlark-function"),
+        root.join("starlark-function/target/release/starlark-function"),
+        root.join("starlark-function/target/debug/starlark-function"),
+    ];
+    places.into_iter().find(|place| place.is_file())
+}
+
 impl Server {
     /// The runner with the exec runtime and all scripts, and `args` besides.
     pub fn runner(args: &[&str]) -> Self {
@@ -99,6 +111,24 @@ impl Server {
         command.arg(format!("--functions={}", functions().display()));
         command.arg(format!("--config={}", config.display()));
         command.args(args);
+        Self::start(command, folder)
+    }
+
+    /// The runner with the starlark function beside it, which `make build-starlark` builds.
+    pub fn with_starlark(exec_config: &str) -> Self {
+        let starlark = starlark_program().expect("starlark-function: make build-starlark");
+        let runner = binary("function-runner");
+        let folder = TempDir::new_in(runner.parent().expect("a folder")).expect("a folder");
+        let own = folder.path().join("function-runner");
+        fs::hard_link(runner, &own).expect("a link");
+        fs::copy(starlark, folder.path().join("starlark-function")).expect("a copy");
+        let config = folder.path().join("config.yaml");
+        fs::write(&config, exec_config).expect("a file");
+        let mut command = Command::new(own);
+        // Processes that wait for work would look as if they were left over.
+        command.args(["--port=0", "--disable-runtimes=pod", "--started-ahead=0"]);
+        command.arg(format!("--functions={}", functions().display()));
+        command.arg(format!("--config={}", config.display()));
         Self::start(command, folder)
     }
 

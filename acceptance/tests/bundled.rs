@@ -55,6 +55,46 @@ async fn what_a_config_does_not_name_is_answered_by_a_bundled_release() {
 }
 
 #[tokio::test]
+async fn the_log_says_which_release_failed() {
+    let server = Server::runner(&[]);
+    let mut call = call("moved", acceptance::LIST);
+    call.image = "set-namespace:v0.4".to_owned();
+    let status = evaluate(server.connect().await, call).await.unwrap_err();
+    assert_eq!(status.code(), Code::Internal, "{status:?}");
+    let logged = server.wait_for_log("failed");
+    assert!(
+        logged.contains("answered_by=\"set-namespace@v0.4.6\""),
+        "{logged}"
+    );
+}
+
+#[tokio::test]
+async fn latest_and_mirrors_are_answered_as_the_operator_says() {
+    let asked = |image: &'static str, args: &'static [&str]| async {
+        let server = Server::runner(args);
+        let mut call = call("moved", LIST);
+        call.image = image.to_owned();
+        evaluate(server.connect().await, call).await
+    };
+    let latest = "gcr.io/kpt-fn/set-namespace:latest";
+    let unstable = "gcr.io/kpt-fn/set-namespace:unstable";
+    let mirrored = "mirror.example/fn/set-namespace:v0.4.5";
+    asked(latest, &[]).await.unwrap();
+    asked(unstable, &[]).await.unwrap();
+    asked(mirrored, &["--bundled-prefixes=mirror.example/fn"])
+        .await
+        .unwrap();
+    for (image, args) in [
+        (latest, &["--bundled-latest=never"][..]),
+        (unstable, &["--bundled-latest=never"]),
+        (mirrored, &[]),
+    ] {
+        let status = asked(image, args).await.unwrap_err();
+        assert_eq!(status.code(), Code::NotFound, "{image}: {status:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_flag_turns_them_off() {
     let server = Server::runner(&["--bundled-functions=false"]);
     let channel = server.connect().await;

@@ -1,20 +1,10 @@
 //! Lists and scripts that want to hurt the bundled functions: a clear answer in
 //! bounded time and memory, and the server answers the next call.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use acceptance::{
-    Server, call, evaluate, image,
-    server::{binary, exec_config, functions},
-    system,
-};
+use acceptance::{Server, call, evaluate, image, server::exec_config, system};
 use proto::{EvaluateFunctionRequest, EvaluateFunctionResponse};
-use tempfile::TempDir;
 use tonic::{Code, Request, Status, transport::Channel};
 
 /// No answer to a hostile call may take longer, on a machine that is very busy: some
@@ -95,36 +85,11 @@ async fn a_native_function_refuses_what_is_not_a_list_and_lives_on() {
     assert!(written.contains("namespace: prod"), "{written}");
 }
 
-/// Where `make build-starlark` and cargo leave the program.
-fn starlark_program() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let places = [
-        binary("starlark-function"),
-        root.join("target/release/starlark-function"),
-        root.join("starlark-function/target/release/starlark-function"),
-        root.join("starlark-function/target/debug/starlark-function"),
-    ];
-    places.into_iter().find(|place| place.is_file())
-}
-
-/// A runner with the starlark function beside it.
+/// A runner with the starlark function beside it, and an image for scripts.
 fn with_starlark() -> Server {
-    let starlark = starlark_program().expect("starlark-function: make build-starlark");
-    let runner = binary("function-runner");
-    let folder = TempDir::new_in(runner.parent().unwrap()).unwrap();
-    let own = folder.path().join("function-runner");
-    fs::hard_link(runner, &own).unwrap();
-    fs::copy(starlark, folder.path().join("starlark-function")).unwrap();
-    let config = folder.path().join("config.yaml");
     let image = image("script");
     let scripts = format!("- function: starlark\n  images: ['{image}']\n");
-    fs::write(&config, exec_config() + &scripts).unwrap();
-    let mut command = Command::new(own);
-    // Processes that wait for work would look as if they were left over.
-    command.args(["--port=0", "--disable-runtimes=pod", "--started-ahead=0"]);
-    command.arg(format!("--functions={}", functions().display()));
-    command.arg(format!("--config={}", config.display()));
-    Server::start(command, folder)
+    Server::with_starlark(&(exec_config() + &scripts))
 }
 
 /// A call of a script.

@@ -42,6 +42,11 @@ impl Release {
         self.is_since(4, 0)
     }
 
+    /// Whether that is the SDK of before May 2022.
+    pub(crate) fn uses_first_sdk(self) -> bool {
+        self.uses_sdk() && !self.is_since(4, 3)
+    }
+
     /// Whether configurations are StarlarkRun only, and items are edited in place.
     pub(crate) fn is_first(self) -> bool {
         !self.is_since(2, 0)

@@ -47,6 +47,9 @@ impl Starlark {
 
 impl Function for Starlark {
     fn run(&self, list: &mut ResourceList, _: &Clock) -> Result<(), Stop> {
+        if self.release.uses_first_sdk() {
+            list.as_first_sdk();
+        }
         let program = match config::read(self.release, list.config.as_ref()) {
             Ok(program) => program,
             Err(message) => return Err(self.fail(list, message)),

@@ -5,6 +5,7 @@
 //! kustomize's framework keeps the order and wraps what it read. [`Dialect`]
 //! says which one a function speaks.
 
+mod earlier;
 pub(crate) mod places;
 mod read;
 mod sort;
@@ -104,8 +105,10 @@ pub struct ResourceList {
     kind: Node,
     pub items: Vec<Node>,
     pub config: Option<Node>,
-    /// Results of functions that ran before, as they are.
+    /// Results of functions that ran before, as they are written back.
     earlier: Option<Node>,
+    /// What the library says of results that are none, when the function has run.
+    refused: Option<String>,
     pub(crate) results: Vec<Report>,
     /// Whether an empty configuration is written back: the SDK's first releases.
     pub(crate) keeps_empty_config: bool,
@@ -132,7 +135,11 @@ impl ResourceList {
             ..
         } = dialect
         else {
-            return run(self);
+            let ran = run(self);
+            return match self.refused.take() {
+                Some(message) => Err(Stop::Refused(message)),
+                None => ran,
+            };
         };
         let spellings = places::complete(&mut self.items).map_err(Stop::Refused)?;
         match run(self) {
@@ -148,8 +155,9 @@ impl ResourceList {
 
     /// As the SDK's first releases, to May 2022, took lists: results of functions that
     /// ran before are gone, a configuration without fields stays.
-    pub(crate) fn as_first_sdk(&mut self) {
+    pub fn as_first_sdk(&mut self) {
         self.earlier = None;
+        self.refused = None;
         self.keeps_empty_config = true;
     }
 

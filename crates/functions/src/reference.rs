@@ -11,6 +11,9 @@
 //!   configuration does;
 //! - `unstable`: the same, where nothing else could answer;
 //! - a digest: the release that it is known to be.
+//!
+//! A moving tag that is not answered may still be one of the [`candidates`], which its
+//! registry can tell.
 
 use std::fmt;
 
@@ -72,18 +75,9 @@ impl fmt::Display for Unanswered {
 
 /// The release that `image` stands for.
 pub fn resolve(image: &str, rules: &Rules) -> Result<Chosen, Unanswered> {
-    let (prefix, rest) = split_prefix(image, rules).ok_or(Unanswered::NotBundled)?;
-    let (rest, digest) = match rest.split_once('@') {
-        Some((rest, digest)) => (rest, Some(digest)),
-        None => (rest, None),
-    };
-    let (name, tag) = rest.split_once(':').unwrap_or((rest, "latest"));
-    let function = FUNCTIONS
-        .iter()
-        .find(|function| function.name == name)
-        .ok_or(Unanswered::NotBundled)?;
-    let is_there = |release: &Release| release.is_on_former_registry || prefix != FORMER;
-    match (digest, tag) {
+    let named = Named::read(image, rules).ok_or(Unanswered::NotBundled)?;
+    let function = named.function;
+    match (named.digest, named.tag) {
         (Some(digest), _) => {
             // A digest is the same bytes wherever they are.
             let has = |release: &&Release| release.digests.contains(&digest);
@@ -94,13 +88,9 @@ pub fn resolve(image: &str, rules: &Rules) -> Result<Chosen, Unanswered> {
         (None, "latest" | "unstable") => Err(Unanswered::NotAllowed),
         (None, tag) => {
             let line = parts(tag).ok_or(Unanswered::UnknownVersion)?;
-            let is_of_line = |release: &&Release| {
-                let number = release.number();
-                number.is_some_and(|number| number.starts_with(&line)) && is_there(release)
-            };
             // Tables are sorted: the first is the highest.
             match line.len() {
-                2 | 3 => reproduced(function, function.releases.iter().find(is_of_line)),
+                2 | 3 => reproduced(function, named.releases(&line).next()),
                 _ => Err(Unanswered::UnknownVersion),
             }
         }
@@ -116,6 +106,70 @@ pub fn releases<'a>(repository: &'a str, rules: &'a Rules) -> impl Iterator<Item
     functions
         .flat_map(Bundled::reproduced)
         .filter(move |chosen| chosen.release.is_on_former_registry || prefix != FORMER)
+}
+
+/// The releases that a moving tag may stand for although the table does not answer it,
+/// newest first, each with the image of its own tag. A registry knows which of them it
+/// is: the tags of one release have one digest.
+pub fn candidates(image: &str, rules: &Rules) -> Vec<(Chosen, String)> {
+    let Some(named) = Named::read(image, rules) else {
+        return Vec::new();
+    };
+    let line = match (named.digest, named.tag) {
+        (None, "unstable") if rules.latest => Some(Vec::new()),
+        (None, tag) => parts(tag).filter(|line| line.len() == 2),
+        _ => None,
+    };
+    let Some(line) = line.filter(|_| resolve(image, rules).is_err()) else {
+        return Vec::new();
+    };
+    let Named {
+        prefix, function, ..
+    } = named;
+    let reproduced = named
+        .releases(&line)
+        .filter(|release| release.is_reproduced());
+    let tagged = reproduced.map(|release| {
+        let tag = format!("{prefix}{}:{}", function.name, release.version);
+        (function.chosen(release), tag)
+    });
+    tagged.collect()
+}
+
+/// What an image of the catalog says about the function.
+struct Named<'a> {
+    prefix: &'a str,
+    function: &'static Bundled,
+    tag: &'a str,
+    digest: Option<&'a str>,
+}
+
+impl<'a> Named<'a> {
+    fn read(image: &'a str, rules: &'a Rules) -> Option<Self> {
+        let (prefix, rest) = split_prefix(image, rules)?;
+        let (rest, digest) = match rest.split_once('@') {
+            Some((rest, digest)) => (rest, Some(digest)),
+            None => (rest, None),
+        };
+        let (name, tag) = rest.split_once(':').unwrap_or((rest, "latest"));
+        let function = FUNCTIONS.iter().find(|function| function.name == name)?;
+        Some(Self {
+            prefix,
+            function,
+            tag,
+            digest,
+        })
+    }
+
+    /// The releases in its registry whose numbers begin so, newest first.
+    fn releases(&self, line: &[u32]) -> impl Iterator<Item = &'static Release> {
+        let is_former = self.prefix == FORMER;
+        self.function.releases.iter().filter(move |release| {
+            let number = release.number();
+            number.is_some_and(|number| number.starts_with(line))
+                && (release.is_on_former_registry || !is_former)
+        })
+    }
 }
 
 fn newest(function: &'static Bundled) -> Result<Chosen, Unanswered> {
@@ -265,6 +319,34 @@ mod tests {
         }
         let unknown = format!("gcr.io/kpt-fn/set-labels@{digest}");
         assert_eq!(resolved(&unknown), "UnknownVersion");
+    }
+
+    #[test]
+    fn a_moving_tag_without_an_answer_has_candidates() {
+        let tags = |image: &str, rules: &Rules| {
+            let candidates = candidates(image, rules).into_iter();
+            candidates.map(|(_, tag)| tag).collect::<Vec<_>>()
+        };
+        let rules = Rules::default();
+        let line = tags("gcr.io/kpt-fn/set-image:v0.1", &rules);
+        assert!(line.contains(&"gcr.io/kpt-fn/set-image:v0.1.2".to_owned()));
+        let unstable = tags("gcr.io/kpt-fn/set-namespace:unstable", &rules);
+        assert_eq!(unstable[0], "gcr.io/kpt-fn/set-namespace:v0.4.5");
+        let never = Rules {
+            latest: false,
+            ..Rules::default()
+        };
+        assert!(tags("gcr.io/kpt-fn/set-namespace:unstable", &never).is_empty());
+        // Answered, or never one of them.
+        for image in [
+            "gcr.io/kpt-fn/set-namespace:v0.4",
+            "gcr.io/kpt-fn/set-namespace:latest",
+            "gcr.io/kpt-fn/set-image:v0.1.4",
+            "gcr.io/kpt-fn/kubeval:v0.1",
+            "example.com/set-namespace:unstable",
+        ] {
+            assert!(tags(image, &rules).is_empty(), "{image}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::{fieldspec::id, scope, yaml::Node};
 
 /// Refuses objects without kind or name, and two of the same identity.
 pub(crate) fn check(items: &[Node]) -> Result<(), String> {
-    check_names(items)?;
+    check_names(items, None)?;
     check_unique(items, id)
 }
 
@@ -33,14 +33,20 @@ pub(crate) fn old_id(object: &Node) -> String {
     )
 }
 
-pub(crate) fn check_names(items: &[Node]) -> Result<(), String> {
-    for item in items {
-        if item.kind().is_empty() {
-            return Err(format!("missing kind in object {}", printed(item)));
-        }
-        if item.name().is_empty() && !item.kind().ends_with("List") {
-            return Err(format!("missing metadata.name in object {}", printed(item)));
-        }
+/// Refuses objects without kind or name. Some releases of the framework number the
+/// objects by an annotation, which their words name.
+pub(crate) fn check_names(items: &[Node], numbered_by: Option<&str>) -> Result<(), String> {
+    for (at, item) in items.iter().enumerate() {
+        let missing = if item.kind().is_empty() {
+            "kind"
+        } else if item.name().is_empty() && !item.kind().ends_with("List") {
+            "metadata.name"
+        } else {
+            continue;
+        };
+        let number = numbered_by.map(|name| format!("{name}:{at}"));
+        let object = printed(item, number);
+        return Err(format!("missing {missing} in object {object}"));
     }
     Ok(())
 }
@@ -72,15 +78,16 @@ pub(crate) fn effective_namespace(object: &Node) -> &str {
     }
 }
 
-/// As Go prints an object's metadata.
-fn printed(object: &Node) -> String {
-    let map = |name: &str| {
+/// As Go prints an object's metadata, with one more annotation.
+fn printed(object: &Node, annotation: Option<String>) -> String {
+    let map = |name: &str, more: Option<String>| {
         let pairs = object
             .at(&["metadata", name])
             .map_or_else(Vec::new, Node::texts);
         let mut pairs: Vec<String> = pairs
             .iter()
             .map(|(key, value)| format!("{key}:{value}"))
+            .chain(more)
             .collect();
         pairs.sort();
         format!("map[{}]", pairs.join(" "))
@@ -91,7 +98,7 @@ fn printed(object: &Node) -> String {
         object.kind(),
         object.name(),
         object.namespace(),
-        map("labels"),
-        map("annotations")
+        map("labels", None),
+        map("annotations", annotation)
     )
 }

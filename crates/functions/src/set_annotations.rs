@@ -8,7 +8,7 @@ use crate::{
     function::{Clock, Function, Stop, report_failure},
     json,
     kustomize::{Field, Transformer},
-    list::{ResourceList, W1, W3},
+    list::{ResourceList, W1, W3_PLACES},
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
     release::Release,
     resmap,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.1.5", W3, &SetAnnotations)
+    Release::native("v0.1.5", W3_PLACES, &SetAnnotations)
         .with_digests(&["sha256:cc7461139e070ffe36e9bb126b7c1818008f851a08a8a1dbb126b98366df068c"]),
     Release::native("v0.1.4", W1, &V0_1_4),
     Release::unknown("v0.1.3"),
@@ -29,6 +29,9 @@ pub(crate) const RELEASES_OF_OLD_NAME: &[Release] = &[
     Release::unknown("v0.1.1"),
     Release::unknown("v0.1.0"),
 ];
+
+/// How the framework of v0.1.5 numbers objects while a function runs.
+const NUMBER: &str = "internal.config.k8s.io/annotations-migration-resource-id";
 
 const V0_1_4: Transformer = Transformer {
     field: Field::Annotations,
@@ -55,7 +58,7 @@ impl Function for SetAnnotations {
             }
         };
         specs.extend(default_specs());
-        let checked = resmap::check_names(&list.items);
+        let checked = resmap::check_names(&list.items, Some(NUMBER));
         if let Err(message) = checked.and_then(|()| resmap::check_ids(&list.items)) {
             // A failed run leaves no items.
             list.items.clear();

@@ -24,16 +24,11 @@ pub async fn evaluate(
                 error: error.into(),
             })?
     };
-    verdict.await.map_err(|failure| FunctionError {
-        function: function.to_owned(),
-        failure,
-    })
+    let judged = verdict.await;
+    judged.map_err(|failure| FunctionError::new(function, failure))
 }
 
 /// Judges a function that ran to its end in this process.
 pub fn judge_completed(function: &str, completed: Completed) -> Result<Output, FunctionError> {
-    judge(completed).map_err(|failure| FunctionError {
-        function: function.to_owned(),
-        failure,
-    })
+    judge(completed).map_err(|failure| FunctionError::new(function, failure))
 }

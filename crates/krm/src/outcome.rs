@@ -36,6 +36,8 @@ pub struct FunctionError {
     /// As the caller named it: an image reference.
     pub function: String,
     pub failure: Failure,
+    /// As in [`Output`].
+    pub answered_by: Option<String>,
 }
 
 #[derive(Debug)]
@@ -136,6 +138,14 @@ impl From<RunError> for Failure {
 }
 
 impl FunctionError {
+    pub fn new(function: &str, failure: Failure) -> Self {
+        Self {
+            function: function.to_owned(),
+            failure,
+            answered_by: None,
+        }
+    }
+
     /// What happened, in one line.
     pub fn headline(&self) -> String {
         let function = &self.function;
@@ -319,10 +329,7 @@ mod tests {
             ),
         ] {
             let failure = judged(exit, "panic: oops").unwrap_err();
-            let error = FunctionError {
-                function: "fn".into(),
-                failure,
-            };
+            let error = FunctionError::new("fn", failure);
             assert_eq!(error.headline(), words);
             assert!(error.results().is_empty());
             assert_eq!(error.log(), b"a log");

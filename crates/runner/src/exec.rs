@@ -8,6 +8,7 @@
 
 pub(crate) mod bundled;
 mod file;
+mod moving;
 mod own_tags;
 pub(crate) mod program;
 mod table;
@@ -21,14 +22,16 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use functions::reference::Rules;
-use krm::Output;
+use krm::{FunctionError, Output};
+use moving::MovingTags;
 use own_tags::OwnTags;
 use process::{Ahead, Bounds, Gate, Limits, memory};
 use program::Program;
+use registry::{Metadata, Timeouts};
 use service::{EvaluateError, Evaluation, Evaluator, Tasks};
 use table::{Complaint, Table};
 
-use crate::config::Config;
+use crate::{config::Config, images};
 
 const NAME: &str = "exec";
 
@@ -42,6 +45,8 @@ pub struct ExecRuntime {
     max_output: usize,
     threads: bundled::Threads,
     ahead: Ahead,
+    /// `None`: without pods no registry is asked for anything.
+    moving: Option<MovingTags>,
 }
 
 /// What is known at the moment, and from which text.
@@ -114,6 +119,14 @@ impl ExecRuntime {
             current,
             max_output,
             threads: bundled::Threads::new(),
+            moving: config
+                .bundled_rules()
+                .filter(|_| config.runtimes.pod)
+                .map(|rules| {
+                    let client = images::client(&config.registry, Timeouts::default());
+                    let images = Metadata::new(client, config.registry.metadata_ttl);
+                    MovingTags::new(rules, images)
+                }),
             ahead,
         })
     }
@@ -134,7 +147,12 @@ impl Evaluator for ExecRuntime {
             ..
         } = evaluation;
         let table = Arc::clone(&self.current.known().table);
-        let Some(function) = table.find(&image) else {
+        let moving = async || table.released(self.moving.as_ref()?.release(&image).await?);
+        let found = match table.find(&image) {
+            None => moving().await,
+            found => found,
+        };
+        let Some(function) = found else {
             return Err(EvaluateError::NotFound {
                 image,
                 tried: vec![NAME],
@@ -149,17 +167,40 @@ impl Evaluator for ExecRuntime {
             output: self.max_output,
             deadline,
         };
-        match &function.program {
-            Program::File(command) => {
+        let answer = match &function.program {
+            Program::File(command) | Program::Beside(_, command) => {
                 let run = self.ahead.run(command, resource_list, limits);
-                Ok(krm::evaluate(&image, run).await?)
+                krm::evaluate(&image, run).await.map_err(Into::into)
             }
             Program::Native(native) => {
                 self.threads
                     .run(*native, &image, resource_list, limits)
                     .await
             }
-        }
+        };
+        let release = function
+            .program
+            .release()
+            .map(|release| release.to_string());
+        said_by(answer, release)
+    }
+}
+
+/// The answer, with the release that gave it.
+fn said_by(
+    answer: Result<Output, EvaluateError>,
+    release: Option<String>,
+) -> Result<Output, EvaluateError> {
+    match answer {
+        Ok(output) => Ok(Output {
+            answered_by: release,
+            ..output
+        }),
+        Err(EvaluateError::Function(error)) => Err(EvaluateError::Function(FunctionError {
+            answered_by: release,
+            ..error
+        })),
+        other => other,
     }
 }
 

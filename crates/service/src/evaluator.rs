@@ -96,3 +96,13 @@ pub enum EvaluateError {
     #[error("evaluating function {image:?} ended in an internal error; the server's log says more")]
     Panicked { image: String },
 }
+
+impl EvaluateError {
+    /// Which release of a function that is part of the runner failed, if one did.
+    pub fn answered_by(&self) -> Option<&str> {
+        match self {
+            Self::Function(error) => error.answered_by.as_deref(),
+            _ => None,
+        }
+    }
+}

@@ -137,10 +137,25 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             }
             Err(error) => {
                 let code = error.code();
+                let answered_by = error.answered_by();
                 if matches!(code, Code::NotFound | Code::InvalidArgument) {
-                    tracing::info!(image, ?took, bytes_in, ?code, "refused: {error}");
+                    tracing::info!(
+                        image,
+                        ?took,
+                        bytes_in,
+                        ?code,
+                        answered_by,
+                        "refused: {error}"
+                    );
                 } else {
-                    tracing::warn!(image, ?took, bytes_in, ?code, "failed: {error}");
+                    tracing::warn!(
+                        image,
+                        ?took,
+                        bytes_in,
+                        ?code,
+                        answered_by,
+                        "failed: {error}"
+                    );
                 }
                 Err(error.into())
             }

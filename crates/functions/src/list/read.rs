@@ -1,6 +1,6 @@
 //! Reading lists, and what the libraries say of those that are none.
 
-use super::{KIND, ResourceList};
+use super::{KIND, ResourceList, earlier};
 use crate::{
     go,
     yaml::{Content, Node, parse_all},
@@ -47,7 +47,11 @@ impl ResourceList {
                 "failed when tried to get items: incorrect type, was {variant}"
             ));
         }
-        let list = Self::from_root(document.root);
+        let mut list = Self::from_root(document.root);
+        match earlier::decoded(list.earlier.take()) {
+            Ok(results) => list.earlier = Some(Node::sequence(results)),
+            Err(message) => list.refused = Some(message),
+        }
         if let Some(item) = list.items.iter().find(|item| !item.is_mapping()) {
             let kind = kind_number(item);
             return Err(format!(
@@ -88,6 +92,7 @@ impl ResourceList {
             items,
             config: None,
             earlier: None,
+            refused: None,
             results: Vec::new(),
             keeps_empty_config: false,
         }
@@ -104,6 +109,7 @@ impl ResourceList {
             items,
             config: root.remove("functionConfig"),
             earlier: root.remove("results"),
+            refused: None,
             results: Vec::new(),
             keeps_empty_config: false,
         }

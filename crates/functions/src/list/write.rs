@@ -27,13 +27,7 @@ impl ResourceList {
         if let Some(config) = self.config.filter(is_kept) {
             root.insert("functionConfig", config);
         }
-        let earlier = self
-            .earlier
-            .map(|mut earlier| match earlier.remove("items") {
-                Some(items) => items,
-                None => earlier,
-            });
-        let mut results = match earlier.map(|earlier| earlier.content) {
+        let mut results = match self.earlier.map(|earlier| earlier.content) {
             Some(Content::Sequence { items, .. }) => items,
             _ => Vec::new(),
         };

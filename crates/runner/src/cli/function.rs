@@ -97,7 +97,7 @@ fn run(name: &str) -> io::Result<ExitCode> {
         );
         return Ok(ExitCode::from(USAGE));
     };
-    if let Some(Program::File(program)) = bundled::program(chosen) {
+    if let Some(Program::Beside(_, program)) = bundled::program(chosen) {
         let mut command = std::process::Command::new(program.program());
         return Err(command.arg(chosen.release.version).exec());
     }

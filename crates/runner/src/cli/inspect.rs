@@ -9,13 +9,18 @@ use std::{
     time::Duration,
 };
 
+use functions::{
+    catalog::Chosen,
+    reference::{self, Rules},
+};
 use goflags::{FlagError, Group, flag, value};
-use registry::{Reference, Timeouts};
+use registry::{Digest, Reference, Timeouts};
 use tokio::time::Instant;
 
 use crate::{
     args::{DEFAULT_IMAGE_PREFIX, REGISTRIES},
     config::{LogConfig, RegistryConfig},
+    exec::bundled,
     images, logging,
 };
 
@@ -41,7 +46,8 @@ static FLAGS: &[Group] = &[
 const HELP: &str = "\
 Asks an image's registry what the server would ask it, and shows the answer: the digest, the
 platform, the command that runs, which credentials and which certificates were used, and how each
-request went. Secrets are never shown.
+request went. Secrets are never shown. Where a bundled release stands for the image, it is named:
+a server answers with it, unless its configuration says otherwise.
 
 Usage:
   function-runner inspect IMG [FLAGS]
@@ -133,7 +139,9 @@ fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
     let deadline = Instant::now() + inquiry.timeout;
     let (found, report) = runtime.block_on(client.inspect(&inquiry.reference, deadline));
     let found = found.map_err(anyhow::Error::new);
-    let shown = shown::Inspection::new(&inquiry.reference, &found, &report);
+    let digest = found.as_ref().ok().map(|image| &image.digest);
+    let bundled = bundled_release(&inquiry.reference, digest);
+    let shown = shown::Inspection::new(&inquiry.reference, &found, &report, bundled);
     let text = if inquiry.json {
         serde_json::to_string_pretty(&shown)? + "\n"
     } else {
@@ -143,9 +151,39 @@ fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
     found.map(|_| ExitCode::SUCCESS)
 }
 
+/// The bundled release that a server answers calls of the image with, as far as the
+/// image says: by its name, or by the digest that its tag has.
+fn bundled_release(reference: &Reference, digest: Option<&Digest>) -> Option<Chosen> {
+    let rules = Rules::default();
+    let by_name = reference::resolve(&reference.to_string(), &rules);
+    let by_digest = || {
+        let (domain, path) = (reference.domain(), reference.path());
+        let pinned = format!("{domain}/{path}@{}", digest?);
+        reference::resolve(&pinned, &rules).ok()
+    };
+    let chosen = by_name.ok().or_else(by_digest)?;
+    bundled::program(chosen).map(|_| chosen)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_release_that_answers_is_known_by_name_or_by_digest() {
+        let release = |image: &str, digest: &str| {
+            let digest = digest.parse().ok();
+            let release = bundled_release(&image.parse().unwrap(), digest.as_ref());
+            release.map(|chosen| chosen.to_string())
+        };
+        let image = "ghcr.io/kptdev/krm-functions-catalog/set-image:unstable";
+        let digest = "sha256:3f488461ec89741aa4a693cbde683d6abe8e1427e2dec25bb99c5ddf81e39339";
+        assert_eq!(release(image, digest).unwrap(), "set-image@v0.1.2");
+        assert_eq!(release(image, ""), None);
+        let line = "gcr.io/kpt-fn/apply-setters:v0.1";
+        assert_eq!(release(line, "").unwrap(), "apply-setters@v0.1.1");
+        assert_eq!(release("example.com/set-image:v0.1.2", digest), None);
+    }
 
     fn parsed(line: &str) -> Result<Inquiry, String> {
         let words = line.split_whitespace().map(OsString::from).collect();

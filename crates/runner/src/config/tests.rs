@@ -10,6 +10,24 @@ fn parse(words: &[&str]) -> Result<Config, String> {
 }
 
 #[test]
+fn unstable_is_answered_only_where_nothing_else_could() {
+    for (words, latest, unstable) in [
+        (&[][..], true, false),
+        (&["--disable-runtimes=pod"], true, true),
+        (
+            &["--disable-runtimes=pod", "--bundled-latest=never"],
+            false,
+            false,
+        ),
+    ] {
+        let rules = parse(words).unwrap().bundled_rules().unwrap();
+        assert_eq!((rules.latest, rules.unstable), (latest, unstable));
+    }
+    let off = parse(&["--bundled-functions=false"]).unwrap();
+    assert_eq!(off.bundled_rules(), None);
+}
+
+#[test]
 fn the_defaults_are_the_documented_ones() {
     let config = parse(&[]).unwrap();
     assert_eq!(config.port, 9445);

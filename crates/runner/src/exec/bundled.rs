@@ -40,7 +40,8 @@ pub(super) fn find(name: &str) -> Option<Program> {
 /// What a release runs as, if it can be run here.
 pub(crate) fn program(chosen: Chosen) -> Option<Program> {
     if chosen.release.is_program() {
-        return starlark(chosen.release.version).map(Program::File);
+        let command = starlark(chosen.release.version)?;
+        return Some(Program::Beside(chosen, command));
     }
     Some(Program::Native(chosen))
 }
@@ -81,10 +82,7 @@ impl Threads {
         resource_list: Bytes,
         limits: Limits,
     ) -> Result<Output, EvaluateError> {
-        let failed = |failure| FunctionError {
-            function: image.to_owned(),
-            failure,
-        };
+        let failed = |failure| FunctionError::new(image, failure);
         let late = || failed(Failure::DeadlineExceeded { log: Bytes::new() }).into();
         let permits = Arc::clone(&self.0);
         let Ok(Ok(permit)) = timeout_at(limits.deadline, permits.acquire_owned()).await else {
@@ -130,9 +128,7 @@ impl Threads {
             stdout: stdout.into(),
             log: stderr.into(),
         };
-        let mut output = krm::judge_completed(image, completed)?;
-        output.answered_by = Some(native.to_string());
-        Ok(output)
+        Ok(krm::judge_completed(image, completed)?)
     }
 }
 

@@ -6,6 +6,8 @@ use process::Command;
 #[derive(Debug)]
 pub(crate) enum Program {
     File(Command),
+    /// A release that a program beside the runner reproduces.
+    Beside(Chosen, Command),
     /// A function that runs in this process.
     Native(Chosen),
 }
@@ -16,7 +18,16 @@ impl Program {
         match (self, other) {
             (Self::File(a), Self::File(b)) => a.program() == b.program(),
             (Self::Native(a), Self::Native(b)) => a == b,
+            (Self::Beside(a, _), Self::Beside(b, _)) => a == b,
             _ => false,
+        }
+    }
+
+    /// The bundled release that it is, if it is one.
+    pub(super) fn release(&self) -> Option<Chosen> {
+        match self {
+            Self::File(_) => None,
+            Self::Beside(release, _) | Self::Native(release) => Some(*release),
         }
     }
 
@@ -24,7 +35,7 @@ impl Program {
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(command) => command.program().display().to_string(),
-            Self::Native(native) => format!("bundled {native}"),
+            Self::Beside(native, _) | Self::Native(native) => format!("bundled {native}"),
         }
     }
 }

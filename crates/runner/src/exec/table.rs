@@ -13,7 +13,10 @@ use tokio::sync::Semaphore;
 
 use super::{bundled, file, program::Program};
 use crate::{images, wanted};
-use functions::reference::{self, Rules};
+use functions::{
+    catalog::Chosen,
+    reference::{self, Rules},
+};
 
 /// A function that can be run.
 #[derive(Debug)]
@@ -40,17 +43,15 @@ impl Function {
 pub(super) struct Table {
     by_image: HashMap<String, Arc<Function>>,
     /// By `NAME@VERSION`.
-    released: HashMap<String, Arc<Function>>,
+    by_release: HashMap<String, Arc<Function>>,
     rules: Option<Rules>,
 }
 
 impl Table {
     pub(super) fn find(&self, image: &str) -> Option<&Arc<Function>> {
         self.by_image.get(image).or_else(|| {
-            // A moving tag whose digest the registry tells would be resolved here,
-            // too: by that digest.
             let chosen = reference::resolve(image, self.rules.as_ref()?).ok()?;
-            self.released.get(&chosen.to_string())
+            self.released(chosen)
         })
     }
 
@@ -65,10 +66,15 @@ impl Table {
         });
         let rules = self.rules.iter();
         let released = rules.flat_map(|rules| reference::releases(repository, rules));
-        let released = released.filter(|chosen| self.released.contains_key(&chosen.to_string()));
+        let released = released.filter(|chosen| self.released(*chosen).is_some());
         listed
             .chain(released.map(|chosen| chosen.release.version))
             .collect()
+    }
+
+    /// The function of a bundled release.
+    pub(super) fn released(&self, chosen: Chosen) -> Option<&Arc<Function>> {
+        self.by_release.get(&chosen.to_string())
     }
 
     pub(super) fn images(&self) -> BTreeSet<&str> {
@@ -117,13 +123,13 @@ pub(super) fn build(
     if rules.is_some() {
         for chosen in bundled::all() {
             let name = chosen.to_string();
-            let known = before.released.get(&name).map(Arc::clone);
+            let known = before.by_release.get(&name).map(Arc::clone);
             let function = known.or_else(|| {
                 let program = bundled::program(chosen)?;
                 Some(Arc::new(Function::new(&name, program, max_queued)))
             });
             table
-                .released
+                .by_release
                 .extend(function.map(|function| (name, function)));
         }
     }

@@ -13,11 +13,7 @@ fn failed(results: Vec<FunctionResult>, log: &str) -> Status {
         results,
         log: log.to_owned().into(),
     };
-    EvaluateError::from(FunctionError {
-        function: "example.com/fn:v1".into(),
-        failure,
-    })
-    .into()
+    EvaluateError::from(FunctionError::new("example.com/fn:v1", failure)).into()
 }
 
 fn result(message: &str) -> FunctionResult {
@@ -114,12 +110,7 @@ fn results_are_not_crowded_out_by_the_log() {
 #[test]
 fn every_error_has_its_code() {
     let image = || "fn".to_owned();
-    let function = |failure| {
-        EvaluateError::from(FunctionError {
-            function: image(),
-            failure,
-        })
-    };
+    let function = |failure| EvaluateError::from(FunctionError::new("fn", failure));
     for (error, code) in [
         (
             EvaluateError::InvalidImage {
@@ -212,7 +203,7 @@ proptest! {
     ) {
         let results = Results { list: messages.iter().map(|m| result(m)).collect(), not_read: 3 };
         let failure = Failure::Failed { exit: Exit::Signal(9), results, log: log.into() };
-        let status = Status::from(EvaluateError::from(FunctionError { function: image, failure }));
+        let status = Status::from(EvaluateError::from(FunctionError::new(&image, failure)));
         prop_assert!(encoded_size(&status) <= 6 * 1024, "{} bytes", encoded_size(&status));
         prop_assert!(status.get_error_details().error_info().is_some());
     }

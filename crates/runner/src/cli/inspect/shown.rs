@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
+use functions::catalog::Chosen;
 use registry::{Image, Origin, Reference, Report};
 use serde::Serialize;
 
@@ -9,6 +10,9 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub(super) struct Inspection {
     image: String,
+    /// The bundled release that answers calls of the image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bundled: Option<String>,
     #[serde(flatten)]
     found: Option<Found>,
     credentials: Option<Credentials>,
@@ -52,6 +56,7 @@ impl Inspection {
         reference: &Reference,
         found: &anyhow::Result<Image>,
         report: &Report,
+        bundled: Option<Chosen>,
     ) -> Self {
         let (found, error) = match found {
             Ok(image) => (Some(Found::new(reference, image)), None),
@@ -65,6 +70,7 @@ impl Inspection {
         });
         Self {
             image: reference.to_string(),
+            bundled: bundled.map(|chosen| chosen.to_string()),
             found,
             credentials: report.credentials.as_ref().map(Credentials::new),
             tls: report.tls.as_ref().map(ToString::to_string),
@@ -103,6 +109,9 @@ impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |name: &str, value: &str| writeln!(f, "{name:<13}{value}");
         line("Image:", &self.image)?;
+        if let Some(release) = &self.bundled {
+            line("Bundled:", &format!("{release} answers for it"))?;
+        }
         if let Some(found) = &self.found {
             line("Resolved:", &found.resolved)?;
             if found.manifest != found.digest {
