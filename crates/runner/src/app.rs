@@ -8,7 +8,8 @@ use tokio::time::timeout;
 use tonic::service::Routes;
 
 use crate::{
-    chain::Chain, config::Config, exec::ExecRuntime, logging, pod::runtime::PodRuntime, stop,
+    chain::Chain, config::Config, exec::ExecRuntime, function_config::live::Live, logging,
+    pod::runtime::PodRuntime, stop,
 };
 
 /// The same check serves as liveness probe, which waits no longer.
@@ -41,12 +42,17 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let shutdown = Shutdown::listen().context("cannot listen for signals")?;
     let mut tasks = Tasks::default();
     let mut runtimes: Vec<Box<dyn Evaluator>> = Vec::new();
+    let mut exec = None;
     if config.runtimes.exec {
-        runtimes.push(Box::new(ExecRuntime::start(&config, &mut tasks)?));
+        let runtime = ExecRuntime::start(&config, &mut tasks)?;
+        exec = Some(runtime.current());
+        runtimes.push(Box::new(runtime));
     }
     let mut pods = None;
-    if config.runtimes.pod {
-        let (runtime, evaluator) = PodRuntime::start(&config, &mut tasks).await?;
+    if !config.runtimes.pod {
+        Live::without_pods(&config, exec, &mut tasks).await;
+    } else {
+        let (runtime, evaluator) = PodRuntime::start(&config, exec, &mut tasks).await?;
         runtimes.push(Box::new(evaluator));
         pods = Some(runtime);
     }
