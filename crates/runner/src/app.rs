@@ -11,6 +11,7 @@ use crate::{
     chain::Chain,
     config::Config,
     exec::ExecRuntime,
+    function_config::live::Live,
     logging,
     pod::runtime::PodRuntime,
     stop,
@@ -48,14 +49,18 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let mut tasks = Tasks::default();
     let mut runtimes: Vec<Box<dyn Evaluator>> = Vec::new();
     let mut tags: Vec<Box<dyn TagSource>> = Vec::new();
+    let mut exec = None;
     if config.runtimes.exec {
-        let exec = ExecRuntime::start(&config, &mut tasks)?;
-        tags.push(Box::new(exec.tags()));
-        runtimes.push(Box::new(exec));
+        let runtime = ExecRuntime::start(&config, &mut tasks)?;
+        tags.push(Box::new(runtime.tags()));
+        exec = Some(runtime.current());
+        runtimes.push(Box::new(runtime));
     }
     let mut pods = None;
-    if config.runtimes.pod {
-        let (runtime, evaluator) = PodRuntime::start(&config, &mut tasks).await?;
+    if !config.runtimes.pod {
+        Live::without_pods(&config, exec, &mut tasks).await;
+    } else {
+        let (runtime, evaluator) = PodRuntime::start(&config, exec, &mut tasks).await?;
         runtimes.push(Box::new(evaluator));
         pods = Some(runtime);
     }

@@ -141,6 +141,13 @@ pub(crate) static FLAGS: &[Group] = &[
                  when it changes. Images that it does not name are looked for among the bundled \
                  functions.",
             ),
+            value(
+                "allowed-binary-paths",
+                "LIST",
+                "",
+                "Comma-separated absolute directories from which FunctionConfig objects may name \
+                 executables, beside --functions.",
+            ),
             switch(
                 "bundled-functions",
                 "true",

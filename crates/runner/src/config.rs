@@ -47,6 +47,8 @@ pub struct ExecConfig {
     pub config: PathBuf,
     /// Whether the file was asked for: only then is its absence an error.
     pub config_is_required: bool,
+    /// Directories beside `functions` from which objects may name executables.
+    pub allowed_paths: Vec<PathBuf>,
     /// Whether functions that are part of the runner may be used.
     pub bundled: bool,
     /// Prefixes of mirrors of the catalog.
@@ -163,6 +165,7 @@ impl Config {
                 functions: flags.text("functions")?.into(),
                 config: flags.text("config")?.into(),
                 config_is_required: flags.is_given("config"),
+                allowed_paths: flags.get("allowed-binary-paths", directories)?,
                 bundled: flags.switch("bundled-functions")?,
                 bundled_prefixes: flags.get("bundled-prefixes", prefixes)?,
                 bundled_latest: flags.get("bundled-latest", newest_or_never)?,
@@ -199,6 +202,15 @@ fn prefixes(text: &str) -> Result<Vec<String>, &'static str> {
     };
     let words = text.split(',').filter(|word| !word.trim().is_empty());
     Ok(words.map(prefix).collect())
+}
+
+/// Absolute directories, separated by commas.
+fn directories(text: &str) -> Result<Vec<PathBuf>, &'static str> {
+    let paths: Vec<PathBuf> = list(text)?.into_iter().map(PathBuf::from).collect();
+    match paths.iter().all(|path| path.is_absolute()) {
+        true => Ok(paths),
+        false => Err("a comma-separated list of absolute directories"),
+    }
 }
 
 fn newest_or_never(text: &str) -> Result<bool, &'static str> {

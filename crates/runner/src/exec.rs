@@ -3,8 +3,9 @@
 //! A file says which images are which executables. It is read at start, when it
 //! must be right, and looked at again every [`LOOK_INTERVAL`]: a good new version
 //! replaces the old one between two calls, a bad one is told in the log and
-//! changes nothing. What the file does not name is answered by the bundled
-//! functions, if one of their releases stands for the image.
+//! changes nothing. What the file does not name may be named by objects, and what
+//! those do not name is answered by the bundled functions, if one of their releases
+//! stands for the image.
 
 pub(crate) mod bundled;
 mod file;
@@ -21,7 +22,6 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use functions::reference::Rules;
 use krm::{FunctionError, Output};
 use moving::MovingTags;
 use own_tags::OwnTags;
@@ -29,9 +29,17 @@ use process::{Ahead, Bounds, Gate, Limits, memory};
 use program::Program;
 use registry::{Metadata, Timeouts};
 use service::{EvaluateError, Evaluation, Evaluator, Tasks};
-use table::{Complaint, Table};
+use table::{Complaint, Places, Table, Trouble};
+use tokio::sync::watch;
 
-use crate::{config::Config, images};
+use crate::{
+    config::Config,
+    function_config::{
+        choose::{Chosen, Complaints},
+        plain::{Executable, Origin},
+    },
+    images,
+};
 
 const NAME: &str = "exec";
 
@@ -51,19 +59,29 @@ pub struct ExecRuntime {
 
 /// What is known at the moment, and from which text.
 #[derive(Debug)]
-struct Current {
+pub(crate) struct Current {
     source: Source,
+    /// What the table is made of. Whoever makes one holds this.
+    inputs: Mutex<Inputs>,
     known: Mutex<Known>,
+    /// What is wrong with objects.
+    of_objects: watch::Sender<Complaints>,
+}
+
+#[derive(Debug, Default)]
+struct Inputs {
+    from_file: Vec<Executable>,
+    objects: Arc<Chosen>,
 }
 
 #[derive(Debug)]
 struct Source {
     config: PathBuf,
-    functions: PathBuf,
-    /// Which references bundled functions answer; `None`: none.
-    bundled: Option<Rules>,
+    places: Places,
     default_image_prefix: String,
     max_queued: usize,
+    /// Whether there is a pod runtime, which objects may want.
+    has_pods: bool,
 }
 
 #[derive(Debug, Default)]
@@ -81,14 +99,20 @@ impl ExecRuntime {
     pub fn start(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Self> {
         let source = Source {
             config: config.exec.config.clone(),
-            functions: config.exec.functions.clone(),
-            bundled: config.bundled_rules(),
+            places: Places {
+                functions: config.exec.functions.clone(),
+                allowed: config.exec.allowed_paths.clone(),
+                bundled: config.bundled_rules(),
+            },
+            has_pods: config.runtimes.pod,
             default_image_prefix: config.default_image_prefix.clone(),
             max_queued: config.max_queued_per_function,
         };
         let current = Arc::new(Current {
             source,
+            inputs: Mutex::default(),
             known: Mutex::default(),
+            of_objects: watch::channel(Complaints::default()).0,
         });
         match current.source.read()? {
             None if config.exec.config_is_required => {
@@ -104,7 +128,7 @@ impl ExecRuntime {
                     true => tracing::info!("no {path}: bundled functions are used"),
                     false => tracing::info!("no {path}: the exec runtime knows no function yet"),
                 }
-                current.update_without_file();
+                current.set(Vec::new(), false);
             }
             Some(text) => current.update(&text)?,
         }
@@ -135,6 +159,11 @@ impl ExecRuntime {
     pub(crate) fn tags(&self) -> OwnTags {
         OwnTags(Arc::clone(&self.current))
     }
+
+    /// Where objects are applied.
+    pub(crate) fn current(&self) -> Arc<Current> {
+        Arc::clone(&self.current)
+    }
 }
 
 #[tonic::async_trait]
@@ -149,7 +178,7 @@ impl Evaluator for ExecRuntime {
         let table = Arc::clone(&self.current.known().table);
         let moving = async || table.released(self.moving.as_ref()?.release(&image).await?);
         let found = match table.find(&image) {
-            None => moving().await,
+            None if !table.is_for_pods(&image) => moving().await,
             found => found,
         };
         let Some(function) = found else {
@@ -228,59 +257,82 @@ impl Current {
     fn update(&self, text: &str) -> anyhow::Result<()> {
         let path = &self.source.config;
         let entries = file::parse(text).with_context(|| in_file(path, "cannot parse"))?;
-        self.set(&entries, true);
+        let prefix = &self.source.default_image_prefix;
+        let entries = entries.into_iter().map(|entry| entry.read(prefix));
+        self.set(entries.collect(), true);
         Ok(())
     }
 
-    /// As long as there is no file the bundled functions count.
-    fn update_without_file(&self) {
-        self.set(&[], false);
+    /// Makes these entries the truth: the file's.
+    fn set(&self, entries: Vec<Executable>, is_read: bool) {
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        inputs.from_file = entries;
+        self.rebuild(&inputs);
+        let mut known = self.known();
+        known.from_file = is_read;
+        known.trouble = None;
     }
 
-    /// Makes the entries the truth, and tells what is new about them. Only one
-    /// thread does so at a time: at start, or while watching.
-    fn set(&self, entries: &[file::Entry], from_file: bool) {
-        let Source {
-            functions,
-            bundled,
-            default_image_prefix,
-            max_queued,
-            ..
-        } = &self.source;
+    /// From now on these objects count. Looks at files, so not on a thread that others
+    /// need.
+    pub(crate) fn apply(&self, objects: &Arc<Chosen>) {
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        inputs.objects = Arc::clone(objects);
+        self.rebuild(&inputs);
+    }
+
+    /// What is wrong with objects, whenever that changes.
+    pub(crate) fn complaints(&self) -> watch::Receiver<Complaints> {
+        self.of_objects.subscribe()
+    }
+
+    /// Makes a table, and tells what is new about it.
+    fn rebuild(&self, inputs: &Inputs) {
+        let source = &self.source;
         // Looks at every executable, which a hung disk may hold up: no call waits
         // for the lock meanwhile.
         let before = Arc::clone(&self.known().table);
+        let objects = &inputs.objects;
+        // Without a pod runtime a bundled function is better than nothing.
+        let pods = source.has_pods.then(|| objects.pods.clone());
         let (table, complaints) = table::build(
-            entries,
-            functions,
-            bundled.as_ref(),
-            default_image_prefix,
-            *max_queued,
+            inputs.from_file.iter().chain(&objects.executables),
+            pods.unwrap_or_default(),
+            &source.places,
+            source.max_queued,
             &before,
         );
+        let mut of_objects = Complaints::default();
+        for complaint in &complaints {
+            if let Origin::Object(name) = &complaint.origin {
+                let told = of_objects.entry(name.clone()).or_default();
+                told.push(complaint.to_string());
+            }
+        }
+        self.of_objects.send_if_modified(|known| {
+            let is_new = *known != of_objects;
+            *known = of_objects;
+            is_new
+        });
         let mut known = self.known();
         for complaint in complaints
             .iter()
             .filter(|new| !known.complaints.contains(new))
         {
-            match complaint {
-                Complaint::Disabled { .. } => tracing::error!("exec runtime: {complaint}"),
-                Complaint::Duplicate { .. } => tracing::warn!("exec runtime: {complaint}"),
+            match complaint.what {
+                Trouble::Disabled { .. } => tracing::error!("exec runtime: {complaint}"),
+                Trouble::Duplicate { .. } => tracing::warn!("exec runtime: {complaint}"),
             }
         }
         if known.table.images() != table.images() {
             tracing::info!(
                 "exec runtime: {} images of {} functions",
                 table.images().len(),
-                entries.len()
+                inputs.from_file.len() + objects.executables.len()
             );
         }
-        *known = Known {
-            table: Arc::new(table),
-            from_file,
-            complaints,
-            trouble: None,
-        };
+        known.table = Arc::new(table);
+        known.complaints = complaints;
     }
 
     async fn watch(self: Arc<Self>) {
@@ -301,7 +353,7 @@ impl Current {
             Ok(Some(text)) => self.update(&text).err(),
             // A file that was never there is no news.
             Ok(None) if !self.known().from_file => {
-                self.update_without_file();
+                self.set(Vec::new(), false);
                 return;
             }
             Ok(None) => Some(anyhow!("{} is gone", self.source.config.display())),
@@ -315,4 +367,25 @@ impl Current {
             known.trouble = Some(trouble);
         }
     }
+}
+
+/// The program that an image is, with these entries of a file and these objects.
+#[cfg(test)]
+pub(crate) fn table_for_tests(
+    files: &[(String, Vec<String>)],
+    objects: &Chosen,
+    image: &str,
+) -> Option<String> {
+    let entries: Vec<Executable> = (files.iter().cloned())
+        .map(|(function, images)| file::Entry { function, images }.read(""))
+        .collect();
+    let places = Places {
+        functions: "/bin".into(),
+        allowed: Vec::new(),
+        bundled: Some(functions::reference::Rules::default()),
+    };
+    let entries = entries.iter().chain(&objects.executables);
+    let before = Table::default();
+    let (table, _) = table::build(entries, objects.pods.clone(), &places, 1, &before);
+    table.find(image).map(|function| function.program.name())
 }

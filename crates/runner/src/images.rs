@@ -6,12 +6,12 @@ use service::EvaluateError;
 use crate::config::RegistryConfig;
 
 /// The full reference of `image`: a name without a slash, such as
-/// `set-labels:v0.2`, is below `prefix`.
+/// `set-labels:v0.2`, is below `prefix`, which may or may not end with a slash.
 pub(crate) fn resolve(prefix: &str, image: &str) -> String {
-    if image.is_empty() || image.contains('/') {
+    if image.is_empty() || image.contains('/') || prefix.is_empty() {
         image.to_owned()
     } else {
-        format!("{prefix}{image}")
+        format!("{}/{image}", prefix.trim_end_matches('/'))
     }
 }
 
@@ -38,4 +38,22 @@ pub(crate) fn client(config: &RegistryConfig, timeouts: Timeouts) -> Client {
         insecure: config.insecure.clone(),
     };
     Client::new(keychain, transport, timeouts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::resolve;
+
+    #[test]
+    fn a_prefix_may_or_may_not_end_with_a_slash() {
+        for (prefix, image, whole) in [
+            ("a/b/", "fn:v1", "a/b/fn:v1"),
+            ("a/b", "fn:v1", "a/b/fn:v1"),
+            ("", "fn:v1", "fn:v1"),
+            ("a/b", "c/fn:v1", "c/fn:v1"),
+            ("a/b", "", ""),
+        ] {
+            assert_eq!(resolve(prefix, image), whole);
+        }
+    }
 }

@@ -100,6 +100,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
         ("log-format", "json"),
         ("functions", "/f"),
         ("config", "/c"),
+        ("allowed-binary-paths", "/b,/usr/b"),
         ("started-ahead", "6"),
         ("started-ahead-idle", "7s"),
         ("pod-namespace", "ns"),
@@ -146,7 +147,8 @@ fn every_flag_reaches_its_place_in_every_spelling() {
              max_message_size: 7, evaluation_timeout: 8s, max_queued_per_function: 9, \
              memory_budget: Some(1024), drain_timeout: 0ns, lame_duck: 2s, default_image_prefix: \"example.com/\", \
              log: LogConfig { level: 5, json: true }, \
-             exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, bundled: false, \
+             exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, \
+             allowed_paths: [\"/b\", \"/usr/b\"], bundled: false, \
              bundled_prefixes: [\"a.example/fn/\", \"b/\"], bundled_latest: false, \
              started_ahead: 6, started_ahead_idle: 7s }, \
              pod: PodConfig { namespace: \"ns\", cache_config: \"/p\", warm_up: false, \

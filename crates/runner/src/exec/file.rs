@@ -2,12 +2,32 @@
 
 use serde::Deserialize;
 
+use crate::{
+    function_config::plain::{Bundled, Executable, Origin, Wanted},
+    images,
+};
+
 /// One function: an executable, and the images that it stands for.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) function: String,
     #[serde(default)]
     pub(super) images: Vec<String>,
+}
+
+impl Entry {
+    /// As plain data; names without a slash are below `prefix`.
+    pub(super) fn read(self, prefix: &str) -> Executable {
+        let images = self.images.iter();
+        Executable {
+            origin: Origin::File,
+            images: images.map(|image| images::resolve(prefix, image)).collect(),
+            wanted: Wanted::File {
+                otherwise: Bundled::Named(self.function.clone()),
+                path: self.function,
+            },
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

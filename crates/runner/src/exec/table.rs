@@ -4,15 +4,19 @@ use std::{
     collections::{BTreeSet, HashMap, hash_map::Entry},
     fmt, fs,
     os::unix::fs::PermissionsExt as _,
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
 use process::{Command, Environment};
 use tokio::sync::Semaphore;
 
-use super::{bundled, file, program::Program};
-use crate::{images, wanted};
+use super::{bundled, program::Program};
+use crate::{
+    args::DEFAULT_IMAGE_PREFIX,
+    function_config::plain::{Bundled, Executable, Origin, PodRule, Split, Wanted},
+    wanted,
+};
 use functions::{
     catalog::Chosen,
     reference::{self, Rules},
@@ -37,11 +41,14 @@ impl Function {
     }
 }
 
-/// Functions by full image reference, as the operator's file names them; what it
-/// does not name is looked for among the bundled releases.
+/// Functions by full image reference, as the operator's file and then objects name them.
+/// What neither names is looked for among the bundled releases, unless an object wants
+/// it run in a pod.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     by_image: HashMap<String, Arc<Function>>,
+    /// By base name: what objects want to be run in pods.
+    pods: HashMap<String, PodRule>,
     /// By `NAME@VERSION`.
     by_release: HashMap<String, Arc<Function>>,
     rules: Option<Rules>,
@@ -50,9 +57,17 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn find(&self, image: &str) -> Option<&Arc<Function>> {
         self.by_image.get(image).or_else(|| {
-            let chosen = reference::resolve(image, self.rules.as_ref()?).ok()?;
-            self.released(chosen)
+            let rules = self.rules.as_ref().filter(|_| !self.is_for_pods(image))?;
+            self.released(reference::resolve(image, rules).ok()?)
         })
+    }
+
+    /// Whether an object wants the image to be run in pods: then no release of ours
+    /// stands for it.
+    pub(super) fn is_for_pods(&self, image: &str) -> bool {
+        let split = Split::of(image);
+        let rule = self.pods.get(split.name);
+        rule.is_some_and(|rule| rule.is_about(&split))
     }
 
     /// The tags of a repository that can be run, in no order, some perhaps twice.
@@ -84,43 +99,66 @@ impl Table {
 
 /// What an operator should know about an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Complaint {
+pub(super) struct Complaint {
+    pub(super) origin: Origin,
+    function: String,
+    pub(super) what: Trouble,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
     /// The function cannot be run: its images are left to other runtimes.
-    Disabled { function: String, reason: String },
+    Disabled { reason: String },
     /// A later entry claims an image, too: the first one keeps it.
-    Duplicate { image: String, function: String },
+    Duplicate { image: String },
 }
 
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Disabled { function, reason } => write!(
+        let function = &self.function;
+        match (&self.what, &self.origin) {
+            (Trouble::Disabled { reason }, _) => write!(
                 f,
                 "function {function:?} is disabled, its images are left to other runtimes: {reason}"
             ),
-            Self::Duplicate { image, function } => write!(
+            (Trouble::Duplicate { image }, Origin::File) => write!(
                 f,
                 "image {image:?} is listed again for function {function:?}; its first entry counts"
+            ),
+            (Trouble::Duplicate { image }, Origin::Object(_)) => write!(
+                f,
+                "image {image:?} is listed in the file of --config, which counts before objects"
             ),
         }
     }
 }
 
-/// Builds the table. Functions that `before` knows keep their places, so that
-/// calls under way stay counted.
-pub(super) fn build(
-    entries: &[file::Entry],
-    functions: &Path,
-    rules: Option<&Rules>,
-    default_image_prefix: &str,
+/// Where programs may be.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    /// The directory of `--functions`.
+    pub(super) functions: PathBuf,
+    /// Directories from which objects may name programs, too.
+    pub(super) allowed: Vec<PathBuf>,
+    /// Which references bundled functions answer; `None`: none.
+    pub(super) bundled: Option<Rules>,
+}
+
+/// Builds the table: of entries for the same image the first one counts. Functions that
+/// `before` knows keep their places, so that calls under way stay counted.
+pub(super) fn build<'a>(
+    entries: impl IntoIterator<Item = &'a Executable>,
+    pods: HashMap<String, PodRule>,
+    places: &Places,
     max_queued: usize,
     before: &Table,
 ) -> (Table, Vec<Complaint>) {
     let mut table = Table {
-        rules: rules.cloned(),
+        rules: places.bundled.clone(),
+        pods,
         ..Table::default()
     };
-    if rules.is_some() {
+    if places.bundled.is_some() {
         for chosen in bundled::all() {
             let name = chosen.to_string();
             let known = before.by_release.get(&name).map(Arc::clone);
@@ -134,33 +172,46 @@ pub(super) fn build(
         }
     }
     let mut complaints = Vec::new();
+    let mut origins: HashMap<String, &Origin> = HashMap::new();
     for entry in entries {
-        let program = match program(functions, rules.is_some(), &entry.function) {
-            Ok(program) => program,
+        let name = entry.wanted.name();
+        let mut complain = |what: Trouble| {
+            let complaint = Complaint {
+                origin: entry.origin.clone(),
+                function: name.clone(),
+                what,
+            };
+            if !complaints.contains(&complaint) {
+                complaints.push(complaint);
+            }
+        };
+        let program = match places.program(entry) {
+            Ok(Some(program)) => program,
+            Ok(None) => continue,
             Err(reason) => {
-                complaints.push(Complaint::Disabled {
-                    function: entry.function.clone(),
-                    reason,
-                });
+                complain(Trouble::Disabled { reason });
                 continue;
             }
         };
         let mut earlier = table.by_image.values().chain(before.by_image.values());
         let function = match earlier
-            .find(|function| function.name == entry.function && function.program.is_same(&program))
+            .find(|function| function.name == name && function.program.is_same(&program))
         {
             Some(function) => Arc::clone(function),
-            None => Arc::new(Function::new(&entry.function, program, max_queued)),
+            None => Arc::new(Function::new(&name, program, max_queued)),
         };
         for image in &entry.images {
-            let image = images::resolve(default_image_prefix, image);
-            match table.by_image.entry(image) {
+            match table.by_image.entry(image.clone()) {
                 Entry::Vacant(place) => {
                     place.insert(Arc::clone(&function));
+                    origins.insert(image.clone(), &entry.origin);
                 }
-                Entry::Occupied(place) => complaints.push(Complaint::Duplicate {
+                // An object's executors may name a tag twice; they count in their order.
+                Entry::Occupied(_)
+                    if entry.origin != Origin::File
+                        && origins.get(image) == Some(&&entry.origin) => {}
+                Entry::Occupied(place) => complain(Trouble::Duplicate {
                     image: place.key().clone(),
-                    function: entry.function.clone(),
                 }),
             }
         }
@@ -168,16 +219,54 @@ pub(super) fn build(
     (table, complaints)
 }
 
-/// What `name` stands for: a file in `directory`, else a bundled function.
-fn program(directory: &Path, with_bundled: bool, name: &str) -> Result<Program, String> {
-    match check(directory, name) {
-        Ok(()) => {
-            let command = Command::new(directory.join(name), Environment::Minimal);
-            Ok(Program::File(command))
+impl Places {
+    /// What an entry stands for: a file, else a bundled function. `None` if it is one
+    /// that only Porch's server has.
+    fn program(&self, entry: &Executable) -> Result<Option<Program>, String> {
+        let (path, otherwise) = match &entry.wanted {
+            Wanted::File { path, otherwise } => (path, otherwise),
+            Wanted::Bundled(wanted) => return Ok(self.bundled(wanted)),
+        };
+        let checked = match &entry.origin {
+            Origin::Object(_) if path.starts_with('/') => self.check_absolute(path),
+            _ => check(&self.functions, path),
+        };
+        let whole = self.functions.join(path);
+        match checked {
+            Ok(()) => Ok(Some(Program::File(Command::new(
+                whole,
+                Environment::Minimal,
+            )))),
+            // A file that is there but cannot be run is a mistake to be told.
+            Err(reason) if self.bundled.is_none() || whole.exists() => Err(reason),
+            Err(reason) => self.bundled(otherwise).map(Some).ok_or(reason),
         }
-        // A file that is there but cannot be run is a mistake to be told.
-        Err(reason) if !with_bundled || directory.join(name).exists() => Err(reason),
-        Err(reason) => bundled::find(name).ok_or(reason),
+    }
+
+    fn bundled(&self, wanted: &Bundled) -> Option<Program> {
+        let rules = self.bundled.as_ref()?;
+        match wanted {
+            Bundled::Named(name) => bundled::find(name),
+            Bundled::Tagged { name, tag } => {
+                let image = format!("{}{name}:{tag}", DEFAULT_IMAGE_PREFIX.default);
+                bundled::program(reference::resolve(&image, rules).ok()?)
+            }
+        }
+    }
+
+    /// Whoever may write objects must not be able to run everything that there is here.
+    fn check_absolute(&self, path: &str) -> Result<(), String> {
+        let directories = std::iter::once(&self.functions).chain(&self.allowed);
+        for directory in directories {
+            let inside = Path::new(path).strip_prefix(directory);
+            if let Some(inside) = inside.ok().and_then(Path::to_str) {
+                return check(directory, inside);
+            }
+        }
+        Err(format!(
+            "{path} is neither below the --functions directory nor below one of \
+             --allowed-binary-paths"
+        ))
     }
 }
 
@@ -200,29 +289,33 @@ fn check(directory: &Path, name: &str) -> Result<(), String> {
 }
 
 #[cfg(test)]
+mod objects;
+#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::file;
 
-    fn entry(function: &str, images: &[&str]) -> file::Entry {
+    pub(super) fn entry(function: &str, images: &[&str]) -> Executable {
         let images = images.iter().map(|image| (*image).to_owned()).collect();
-        file::Entry {
+        let entry = file::Entry {
             function: function.to_owned(),
             images,
-        }
+        };
+        entry.read("example.com/")
     }
 
-    fn built(entries: &[file::Entry], before: &Table) -> (Table, Vec<String>) {
-        // A directory with executables that every machine has.
-        let rules = Rules::default();
-        let (table, complaints) = build(
-            entries,
-            Path::new("/bin"),
-            Some(&rules),
-            "example.com/",
-            5,
-            before,
-        );
+    pub(super) fn built(entries: &[Executable], before: &Table) -> (Table, Vec<String>) {
+        let (table, complaints) = build(entries, HashMap::new(), &places(), 5, before);
         (table, complaints.iter().map(ToString::to_string).collect())
+    }
+
+    pub(super) fn places() -> Places {
+        Places {
+            // A directory with executables that every machine has.
+            functions: "/bin".into(),
+            allowed: vec!["/usr/bin".into()],
+            bundled: Some(Rules::default()),
+        }
     }
 
     #[test]

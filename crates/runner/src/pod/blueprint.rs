@@ -2,14 +2,12 @@
 //! looked at without a cluster.
 
 use k8s_openapi::{
-    api::core::v1::{Pod, ResourceRequirements, Service},
+    api::core::v1::{Pod, Service},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use super::{
-    pull_secret,
-    template::{FUNCTION_CONTAINER, Templates},
-};
+use super::{pull_secret, template::Templates};
+use crate::function_config::overrides::{FUNCTION_CONTAINER, Overrides};
 
 /// The port on which wrappers listen.
 pub const WRAPPER_PORT: u16 = 9446;
@@ -18,6 +16,8 @@ pub const WRAPPER_PORT: u16 = 9446;
 pub const IMAGE_LABEL: &str = "fn.kpt.dev/image";
 /// Which version of the template a pod was made of.
 pub const TEMPLATE_VERSION: &str = "fn.kpt.dev/template-version";
+/// Which overrides and which service template, where there are some.
+pub const SETTINGS_VERSION: &str = "fn.kpt.dev/settings-version";
 /// Unix seconds after which an idle pod may go.
 pub const RECLAIM_AFTER: &str = "fn.kpt.dev/reclaim-after";
 /// The whole reference that was asked for: labels are too short for it.
@@ -53,7 +53,21 @@ pub struct Blueprint<'a> {
     /// Whether others can see by a lease that the owner lives.
     pub has_lease: bool,
     pub reclaim_after: u64,
-    pub resources: Option<&'a ResourceRequirements>,
+    /// What the function changes of the template.
+    pub(crate) overrides: &'a Overrides,
+    /// The version of these, if pods with others are to be replaced.
+    pub overrides_version: Option<&'a str>,
+}
+
+/// What a pod is made of beside the pod template; `None` where that is nothing.
+pub fn settings_version(overrides: Option<&str>, templates: &Templates) -> Option<String> {
+    match (overrides, templates.service_version.as_deref()) {
+        (None, None) => None,
+        (overrides, service) => {
+            let [overrides, service] = [overrides, service].map(|part| part.unwrap_or("0"));
+            Some(format!("{overrides}.{service}"))
+        }
+    }
 }
 
 /// The function's pod.
@@ -63,6 +77,10 @@ pub fn pod(templates: &Templates, blueprint: &Blueprint<'_>) -> Pod {
     label(&mut pod.metadata, IMAGE_LABEL, blueprint.name);
     let reclaim_after = blueprint.reclaim_after.to_string();
     let without_lease = (!blueprint.has_lease).then_some((WITHOUT_LEASE, "true"));
+    let settings = settings_version(blueprint.overrides_version, templates);
+    let settings = settings
+        .as_deref()
+        .map(|version| (SETTINGS_VERSION, version));
     for (key, value) in [
         (TEMPLATE_VERSION, templates.version.as_str()),
         (RECLAIM_AFTER, &reclaim_after),
@@ -74,6 +92,7 @@ pub fn pod(templates: &Templates, blueprint: &Blueprint<'_>) -> Pod {
     ]
     .into_iter()
     .chain(without_lease)
+    .chain(settings)
     {
         let annotations = pod.metadata.annotations.get_or_insert_default();
         annotations.insert(key.to_owned(), value.to_owned());
@@ -88,11 +107,9 @@ pub fn pod(templates: &Templates, blueprint: &Blueprint<'_>) -> Pod {
                 .args
                 .get_or_insert_default()
                 .extend(arguments(blueprint));
-            if let Some(resources) = blueprint.resources {
-                container.resources = Some(resources.clone());
-            }
         }
     }
+    blueprint.overrides.apply(spec);
     if let Some(secret) = blueprint.pull_secret {
         pull_secret::attach(spec, secret);
     }
@@ -102,6 +119,7 @@ pub fn pod(templates: &Templates, blueprint: &Blueprint<'_>) -> Pod {
 /// The service in front of it.
 pub fn service(templates: &Templates, blueprint: &Blueprint<'_>) -> Service {
     let mut service = templates.service.clone();
+    // Whatever else a template's author wrote on it stays.
     name(&mut service.metadata, blueprint);
     label(&mut service.metadata, SERVICE_NAME_LABEL, blueprint.name);
     label(&mut service.metadata, IMAGE_LABEL, blueprint.name);
@@ -170,7 +188,8 @@ mod tests {
             incarnation: "x1y2z",
             has_lease: true,
             reclaim_after: 1_800_000_000,
-            resources: None,
+            overrides: Box::leak(Box::default()),
+            overrides_version: None,
         }
     }
 
@@ -261,5 +280,22 @@ mod tests {
         templates.pod.spec.as_mut().unwrap().image_pull_secrets = Some(own);
         let pod = pod(&templates, &blueprint(&[]));
         assert_eq!(pod.spec.unwrap().image_pull_secrets.unwrap().len(), 1);
+    }
+
+    #[test]
+    fn overrides_and_a_service_template_are_written_on_the_pod() {
+        let mut templates = Templates::inline("w");
+        let version = |templates: &Templates, overrides_version| {
+            let blueprint = Blueprint {
+                overrides_version,
+                ..blueprint(&[])
+            };
+            let annotations = pod(templates, &blueprint).metadata.annotations.unwrap();
+            annotations.get(SETTINGS_VERSION).cloned()
+        };
+        assert_eq!(version(&templates, None), None, "as in 1.5");
+        assert_eq!(version(&templates, Some("o1")).unwrap(), "o1.0");
+        templates.service_version = Some("77".into());
+        assert_eq!(version(&templates, None).unwrap(), "0.77");
     }
 }

@@ -31,7 +31,7 @@ pub const WATCH_SECONDS: u32 = 30;
 const DEFAULT_NAMESPACE: &str = "porch-system";
 
 /// Every pod of a cluster has it.
-const IN_CLUSTER: &str = "KUBERNETES_SERVICE_HOST";
+pub(crate) const IN_CLUSTER: &str = "KUBERNETES_SERVICE_HOST";
 
 #[allow(missing_debug_implementations)]
 pub struct Cluster {

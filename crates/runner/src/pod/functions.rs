@@ -1,41 +1,58 @@
-//! Per-function settings and the list of functions to warm up: the file of
-//! `--pod-cache-config`. It is looked at again every [`LOOK_INTERVAL`]; a bad
-//! version is told in the log and changes nothing.
+//! Per-function settings and the functions to warm up: from the file of
+//! `--pod-cache-config`, and for images that it does not list from objects. The file
+//! is looked at again every [`LOOK_INTERVAL`]; a bad version is told in the log and
+//! changes nothing.
 
 use std::{
     collections::{BTreeMap, HashMap},
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use goflags::value;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use serde::Deserialize;
+use tokio::{sync::watch, time::timeout};
 
-use crate::{images, pool::Settings};
+use crate::{
+    function_config::{
+        overrides::Overrides,
+        plain::{PodRule, PodSettings, Split},
+    },
+    images,
+    pool::Settings,
+};
 
 /// As for the exec runtime's file.
 pub const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What the file says about one function. What it leaves out falls back to the
-/// flags.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Special {
-    ttl: Option<Duration>,
-    max_waitlist_length: Option<usize>,
-    max_pods: Option<usize>,
-    resources: Option<ResourceRequirements>,
-    retry_lost_calls: Option<bool>,
-}
-
-/// What the file says, and how often that has changed: another number with each
-/// version of it.
+/// What is said, and how often that has changed: another number with each version of
+/// it.
 #[derive(Debug, Clone)]
 struct Listed {
-    special: Special,
+    settings: PodSettings,
     revision: u64,
+}
+
+/// The same for the images of one object.
+#[derive(Debug, Clone)]
+struct Ruled {
+    rule: PodRule,
+    revision: u64,
+    /// The image of which there should be pods before anybody asks.
+    warm_up: Option<String>,
+}
+
+/// What is said about one function.
+struct Said<'a> {
+    settings: &'a PodSettings,
+    revision: u64,
+    is_warm_up: bool,
+    min_pods: usize,
+    /// The version of its overrides, if pods with others are to be replaced.
+    overrides_version: Option<String>,
 }
 
 /// What holds for functions that the file says nothing about.
@@ -75,13 +92,27 @@ pub struct Functions {
     default_image_prefix: String,
     defaults: Defaults,
     known: Mutex<Known>,
+    /// Whether it is known which objects there are.
+    knows_objects: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    specials: Arc<HashMap<String, Listed>>,
+    listed: HashMap<String, Listed>,
+    /// By the image's base name.
+    ruled: HashMap<String, Ruled>,
     last_revision: u64,
     trouble: Option<String>,
+    news: News,
+}
+
+/// What objects have changed since somebody asked.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Functions that should have pods now.
+    pub warm_up: Vec<String>,
+    /// Whether settings may be others.
+    pub is_changed: bool,
 }
 
 impl Functions {
@@ -91,6 +122,7 @@ impl Functions {
             default_image_prefix: default_image_prefix.to_owned(),
             defaults,
             known: Mutex::default(),
+            knows_objects: watch::channel(false).0,
         }
     }
 
@@ -100,28 +132,32 @@ impl Functions {
 
     /// What holds for a function.
     pub fn settings(&self, function: &str) -> Settings {
-        let specials = Arc::clone(&self.known().specials);
+        let known = self.known();
         let Defaults { settings, .. } = self.defaults;
-        let Some(Listed { special, revision }) = specials.get(function) else {
+        let Some(said) = known.about(function, self.defaults.warm_up) else {
             return settings;
         };
+        let special = said.settings;
+        let max_pods = special.max_pods.unwrap_or(settings.max_pods);
         Settings {
             ttl: special.ttl.unwrap_or(settings.ttl),
             max_waitlist_length: special
                 .max_waitlist_length
                 .unwrap_or(settings.max_waitlist_length),
-            max_pods: special.max_pods.unwrap_or(settings.max_pods),
+            // Whoever wants to keep some allows them.
+            max_pods: max_pods.max(said.min_pods),
             max_queued: settings.max_queued,
-            is_warm_up: self.defaults.warm_up,
-            revision: *revision,
+            is_warm_up: said.is_warm_up,
+            min_pods: said.min_pods,
+            revision: said.revision,
         }
     }
 
     /// How often a call is sent again whose pod was lost under it.
     pub fn retries(&self, function: &str) -> usize {
         let known = self.known();
-        let listed = known.specials.get(function);
-        let retry = listed.and_then(|listed| listed.special.retry_lost_calls);
+        let said = known.about(function, false);
+        let retry = said.and_then(|said| said.settings.retry_lost_calls);
         if retry.unwrap_or(self.defaults.retry_lost_calls) {
             self.defaults.max_retries
         } else {
@@ -129,10 +165,41 @@ impl Functions {
         }
     }
 
-    /// The function container's resources, if the file has some.
-    pub fn resources(&self, function: &str) -> Option<ResourceRequirements> {
+    /// What the function changes of its pods' template.
+    pub(crate) fn overrides(&self, function: &str) -> Overrides {
         let known = self.known();
-        known.specials.get(function)?.special.resources.clone()
+        let said = known.about(function, false);
+        said.map(|said| said.settings.overrides.clone())
+            .unwrap_or_default()
+    }
+
+    /// The version of these, if pods with others are to be replaced.
+    pub(crate) fn overrides_version(&self, function: &str) -> Option<String> {
+        let known = self.known();
+        known.about(function, false)?.overrides_version
+    }
+
+    /// Waits for a while until it is known which objects there are.
+    pub async fn until_objects_are_known(&self, patience: Duration) -> bool {
+        let mut known = self.knows_objects.subscribe();
+        let known = timeout(patience, known.wait_for(|known| *known)).await;
+        known.is_ok()
+    }
+
+    /// Whether it is known which objects there are.
+    pub fn knows_objects(&self) -> bool {
+        *self.knows_objects.borrow()
+    }
+
+    /// From now on these objects count; by the images' base names.
+    pub(crate) fn apply(&self, rules: &HashMap<String, PodRule>) {
+        self.known().apply(rules, self.defaults.warm_up);
+        self.knows_objects.send_replace(true);
+    }
+
+    /// What objects have changed since the last time.
+    pub fn news(&self) -> News {
+        std::mem::take(&mut self.known().news)
     }
 
     /// Reads the file; the functions that are listed and were not before.
@@ -147,7 +214,7 @@ impl Functions {
             Ok(listed) => known.replace(listed),
             Err(trouble) => {
                 if known.trouble.as_ref() != Some(&trouble) {
-                    let kept = known.specials.len();
+                    let kept = known.listed.len();
                     tracing::warn!(
                         "--pod-cache-config {}: {trouble}; {kept} functions have settings of their own",
                         self.path.display()
@@ -161,29 +228,86 @@ impl Functions {
 }
 
 impl Known {
+    /// The file counts before objects.
+    fn about(&self, function: &str, warm_up: bool) -> Option<Said<'_>> {
+        if let Some(Listed { settings, revision }) = self.listed.get(function) {
+            return Some(Said {
+                settings,
+                revision: *revision,
+                is_warm_up: warm_up,
+                min_pods: 0,
+                overrides_version: None,
+            });
+        }
+        let image = Split::of(function);
+        let ruled = self.ruled.get(image.name)?;
+        if !ruled.rule.is_about(&image) {
+            return None;
+        }
+        let is_first = ruled.warm_up.as_deref() == Some(function);
+        let min_pods = if is_first { ruled.rule.min_pods } else { 0 };
+        let settings = &ruled.rule.settings;
+        Some(Said {
+            settings,
+            revision: ruled.revision,
+            is_warm_up: is_first && (warm_up || min_pods > 0),
+            min_pods,
+            overrides_version: settings.overrides.version(),
+        })
+    }
+
     /// Takes a version of the file over; the functions that were not listed before.
-    fn replace(&mut self, listed: Vec<(String, Special)>) -> Vec<String> {
+    fn replace(&mut self, new_list: Vec<(String, PodSettings)>) -> Vec<String> {
         let mut new = Vec::new();
-        let mut specials = HashMap::new();
-        for (name, special) in listed {
-            let before = self.specials.get(&name);
+        let mut listed = HashMap::new();
+        for (name, settings) in new_list {
+            let before = self.listed.get(&name);
             if before.is_none() {
                 new.push(name.clone());
             }
-            let same = before.filter(|before| before.special == special);
+            let same = before.filter(|before| before.settings == settings);
             let revision = same.map_or(self.last_revision + 1, |same| same.revision);
             self.last_revision = self.last_revision.max(revision);
-            specials.insert(name, Listed { special, revision });
+            listed.insert(name, Listed { settings, revision });
         }
-        self.specials = Arc::new(specials);
+        self.listed = listed;
         self.trouble = None;
         new
+    }
+
+    fn apply(&mut self, rules: &HashMap<String, PodRule>, warm_up: bool) {
+        let mut ruled = HashMap::new();
+        for (name, rule) in rules {
+            let before = self.ruled.get(name);
+            if let Some(same) = before.filter(|before| before.rule == *rule) {
+                ruled.insert(name.clone(), same.clone());
+                continue;
+            }
+            self.last_revision += 1;
+            let first = rule.warm_up.as_ref().filter(|(_, tag)| tag.is_literal());
+            let first = first.map(|(repository, tag)| format!("{repository}:{}", tag.text));
+            let was_warm = before.is_some_and(|before| before.warm_up == first);
+            let is_wanted = rule.min_pods > 0 || warm_up && !was_warm;
+            self.news
+                .warm_up
+                .extend(first.clone().filter(|_| is_wanted));
+            self.news.is_changed = true;
+            let (rule, revision) = (rule.clone(), self.last_revision);
+            let new = Ruled {
+                rule,
+                revision,
+                warm_up: first,
+            };
+            ruled.insert(name.clone(), new);
+        }
+        self.news.is_changed |= self.ruled.len() != ruled.len();
+        self.ruled = ruled;
     }
 }
 
 /// The functions in the order of the file. Of one that is listed twice the last entry
 /// counts.
-fn parse(text: &str, prefix: &str) -> Result<Vec<(String, Special)>, String> {
+fn parse(text: &str, prefix: &str) -> Result<Vec<(String, PodSettings)>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -194,13 +318,13 @@ fn parse(text: &str, prefix: &str) -> Result<Vec<(String, Special)>, String> {
         File::List(lines) => lines,
         File::Map(map) => map.into_iter().map(Line::older).collect(),
     };
-    let mut listed: Vec<(String, Special)> = Vec::new();
+    let mut listed: Vec<(String, PodSettings)> = Vec::new();
     for line in lines {
         let name = images::resolve(prefix, &line.name);
-        let special = line.read()?;
+        let settings = line.read()?;
         match listed.iter_mut().find(|(listed, _)| *listed == name) {
-            Some((_, before)) => *before = special,
-            None => listed.push((name, special)),
+            Some((_, before)) => *before = settings,
+            None => listed.push((name, settings)),
         }
     }
     Ok(listed)
@@ -218,7 +342,7 @@ impl Line {
         }
     }
 
-    fn read(self) -> Result<Special, String> {
+    fn read(self) -> Result<PodSettings, String> {
         let positive = |count: Option<i64>| {
             let count = count.and_then(|count| usize::try_from(count).ok());
             count.filter(|count| *count > 0)
@@ -229,138 +353,15 @@ impl Line {
                 format!("the timeToLive {text:?} of {} is not {wanted}", self.name)
             })?),
         };
-        Ok(Special {
+        Ok(PodSettings {
             ttl: ttl.filter(|ttl| !ttl.is_zero()),
             max_waitlist_length: positive(self.max_waitlist_length),
             max_pods: positive(self.max_parallel_pods_per_function),
-            resources: self.resources,
+            overrides: Overrides::of_resources(self.resources),
             retry_lost_calls: self.retry_lost_calls,
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const DEFAULTS: Defaults = Defaults {
-        settings: SETTINGS,
-        warm_up: true,
-        max_retries: 2,
-        retry_lost_calls: true,
-    };
-
-    const SETTINGS: Settings = Settings {
-        ttl: Duration::from_secs(1800),
-        max_waitlist_length: 2,
-        max_pods: 1,
-        max_queued: 1000,
-        is_warm_up: false,
-        revision: 0,
-    };
-
-    /// Settings of a listed function that says nothing about them.
-    const LISTED: Settings = Settings {
-        is_warm_up: true,
-        ..SETTINGS
-    };
-
-    fn unrevised(settings: Settings) -> Settings {
-        Settings {
-            revision: 0,
-            ..settings
-        }
-    }
-
-    fn read(text: &str) -> (Functions, Vec<String>) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("pod-cache-config.yaml");
-        std::fs::write(&path, text).unwrap();
-        let functions = Functions::new(&path, "example.com/", DEFAULTS);
-        let new = functions.look();
-        (functions, new)
-    }
-
-    #[test]
-    fn values_of_a_function_override_the_flags_and_nothing_falls_back() {
-        let (functions, new) = read(
-            "- name: set-labels:v1\n  timeToLive: 10m\n  maxWaitlistLength: 0\n  \
-             maxParallelPodsPerFunction: 3\n  resources: { limits: { memory: 1Gi } }\n\
-             - name: a/b:v1\n",
-        );
-        assert_eq!(new, ["example.com/set-labels:v1", "a/b:v1"]);
-        let settings = functions.settings("example.com/set-labels:v1");
-        let expected = Settings {
-            ttl: Duration::from_secs(600),
-            max_pods: 3,
-            ..LISTED
-        };
-        assert_eq!(unrevised(settings), expected);
-        assert!(functions.resources("example.com/set-labels:v1").is_some());
-        assert_eq!(unrevised(functions.settings("a/b:v1")), LISTED);
-        assert_eq!(functions.settings("unlisted"), SETTINGS);
-    }
-
-    #[test]
-    fn lost_calls_are_sent_again_unless_the_flag_or_the_function_says_otherwise() {
-        let text = "- name: a/never:v1\n  retryLostCalls: false\n- name: a/b:v1\n\
-                    - name: a/always:v1\n  retryLostCalls: true\n";
-        let (functions, _) = read(text);
-        for (name, retries) in [("a/never:v1", 0), ("a/b:v1", 2), ("unlisted", 2)] {
-            assert_eq!(functions.retries(name), retries, "{name}");
-        }
-        let defaults = Defaults {
-            retry_lost_calls: false,
-            ..DEFAULTS
-        };
-        let functions = Functions {
-            defaults,
-            ..functions
-        };
-        for (name, retries) in [("a/always:v1", 2), ("a/b:v1", 0), ("unlisted", 0)] {
-            assert_eq!(functions.retries(name), retries, "{name}");
-        }
-    }
-
-    #[test]
-    fn whatever_changes_for_a_function_changes_its_revision_and_no_others() {
-        let (functions, _) = read("- name: a/b:v1\n- name: a/c:v1\n");
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let functions = Functions { path, ..functions };
-        let revisions = || ["a/b:v1", "a/c:v1"].map(|name| functions.settings(name).revision);
-        let before = revisions();
-        let changed = "- name: a/b:v1\n- name: a/c:v1\n  resources: { limits: { memory: 1Gi } }\n";
-        for _ in 0..2 {
-            std::fs::write(&functions.path, changed).unwrap();
-            functions.look();
-            assert_eq!(revisions()[0], before[0]);
-            assert_eq!(revisions()[1], before[1] + 1);
-        }
-    }
-
-    #[test]
-    fn the_older_form_maps_images_to_their_time_to_live() {
-        let (functions, new) = read("a/b:v1: 45s\na/c:v1: 1h\n");
-        assert_eq!(new, ["a/b:v1", "a/c:v1"]);
-        assert_eq!(functions.settings("a/b:v1").ttl, Duration::from_secs(45));
-    }
-
-    #[test]
-    fn a_bad_version_changes_nothing_and_a_good_one_tells_what_is_new() {
-        let (functions, _) = read("- name: a/b:v1\n  timeToLive: 45s\n");
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let functions = Functions { path, ..functions };
-        for bad in ["- name: a/b:v1\n  timeToLive: soon\n", "{{{", "- nam: x\n"] {
-            std::fs::write(&functions.path, bad).unwrap();
-            assert!(functions.look().is_empty());
-            assert_eq!(functions.settings("a/b:v1").ttl, Duration::from_secs(45));
-        }
-        std::fs::write(&functions.path, "- name: a/b:v1\n- name: a/new:v1\n").unwrap();
-        assert_eq!(functions.look(), ["a/new:v1"]);
-        assert_eq!(unrevised(functions.settings("a/b:v1")), LISTED);
-        std::fs::write(&functions.path, "").unwrap();
-        assert!(functions.look().is_empty());
-    }
-}
+mod tests;

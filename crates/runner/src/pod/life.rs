@@ -8,18 +8,18 @@ use futures::{
     future::{FusedFuture as _, join_all},
 };
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 
 use super::{
     api::jittered,
-    functions::{Functions, LOOK_INTERVAL},
+    functions::{Functions, LOOK_INTERVAL, News},
     sweep::Sweeper,
 };
 
-/// How long the first sweep waits for the template: an API server that answers at
-/// all answers sooner.
+/// How long the first sweep waits for the template and for objects: an API server that
+/// answers at all answers sooner.
 const TEMPLATE: Duration = Duration::from_secs(5);
 
 /// How long callers wait for pods to be adopted. One that needs longer comes late,
@@ -36,11 +36,16 @@ pub(super) struct Life {
     pub(super) functions: Arc<Functions>,
     pub(super) warm_up: bool,
     pub(super) scan_interval: Duration,
+    /// Another sweep is due.
+    pub(super) review: Notify,
 }
 
 impl Life {
     pub(super) async fn run(self, has_adopted: watch::Sender<bool>, ready: watch::Sender<bool>) {
-        let listed = self.functions.look();
+        let mut listed = self.functions.look();
+        if !self.warm_up {
+            listed.clear();
+        }
         let sweeper = &self.sweeper;
         sweeper.owners.begin().await;
         let launcher = &sweeper.launcher;
@@ -49,8 +54,10 @@ impl Life {
         let _ = futures::join!(
             launcher.watch.synced(),
             launcher.service_watch.synced(),
-            template
+            template,
+            self.functions.until_objects_are_known(TEMPLATE),
         );
+        listed.extend(self.functions.news().warm_up);
         let adoption = pin!(sweeper.sweep());
         let mut adoption = adoption.fuse();
         if timeout(ADOPTION, &mut adoption).await.is_err() {
@@ -58,7 +65,7 @@ impl Life {
         }
         has_adopted.send_replace(true);
         let warmed = async {
-            if self.warm_up {
+            if !listed.is_empty() {
                 join_all(listed.iter().map(|function| self.warm(function))).await;
             }
             ready.send_replace(true);
@@ -108,6 +115,8 @@ impl Life {
                 // What failed with the old one may succeed now.
                 () = templates.changed() => self.sweeper.pool.changed(None),
                 () = self.sweeper.owners.departure() => {}
+                // Pods may be outdated now.
+                () = self.review.notified() => {}
                 () = turn_of_others => {}
             }
             is_left_to_others = self.sweeper.sweep().await;
@@ -126,6 +135,27 @@ impl Life {
                     self.sweeper.pool.warm(&function, settings);
                 }
             }
+            self.hear_news();
+        }
+    }
+
+    /// What objects have changed: settings hold at once, also for functions that nobody
+    /// calls, and what is new is warmed up.
+    fn hear_news(&self) {
+        let News {
+            warm_up,
+            is_changed,
+        } = self.functions.news();
+        let pool = &self.sweeper.pool;
+        if is_changed {
+            self.review.notify_one();
+            let pods = self.sweeper.launcher.roster.all();
+            for function in pods.iter().map(|(_, entry)| &entry.function) {
+                pool.settled(function, self.functions.settings(function));
+            }
+        }
+        for function in warm_up {
+            pool.warm(&function, self.functions.settings(&function));
         }
     }
 }

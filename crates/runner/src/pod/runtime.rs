@@ -9,7 +9,7 @@ use kube::Api;
 use registry::{Metadata, Timeouts};
 use service::Tasks;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{Notify, mpsc, oneshot, watch},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
@@ -27,11 +27,12 @@ use super::{
     pull_secret::PullSecret,
     roster::{Roster, Stage},
     sweep::{Memory, Sweeper, give_up},
-    template::Templates,
     watch::{Loss, Watch},
 };
 use crate::{
-    config::Config,
+    config::{Config, PodConfig},
+    exec,
+    function_config::live::{Live, PodSide},
     images,
     pool::{Pool, Settings, Worker},
     stop::PODS_LEFT_WITHIN,
@@ -52,8 +53,13 @@ pub struct PodRuntime {
 }
 
 impl PodRuntime {
-    /// Begins to watch, adopt and warm up; the evaluator may be used at once.
-    pub async fn start(config: &Config, tasks: &mut Tasks) -> Result<(Self, PodEvaluator)> {
+    /// Begins to watch, adopt and warm up; the evaluator may be used at once. Objects
+    /// configure `exec`, too.
+    pub(crate) async fn start(
+        config: &Config,
+        exec: Option<Arc<exec::Current>>,
+        tasks: &mut Tasks,
+    ) -> Result<(Self, PodEvaluator)> {
         let wrapper = env::var(WRAPPER_IMAGE).unwrap_or_default();
         let wrapper = Some(wrapper).filter(|image| !image.is_empty());
         let wrapper = wrapper.with_context(|| {
@@ -68,6 +74,19 @@ impl PodRuntime {
             Arc::clone(&parts.launcher),
             config.pod.scan_interval,
             config.pod.max_pods,
+        );
+        let live = Live {
+            exec,
+            pods: Some(PodSide {
+                functions: Arc::clone(&parts.functions),
+                template_trouble: parts.launcher.templates.trouble(),
+            }),
+            gate: parts.launcher.gate.clone(),
+            default_prefix: config.default_image_prefix.clone(),
+        };
+        tasks.spawn(
+            "function configs",
+            live.run(&cluster.client, &config.pod.namespace),
         );
         let stop = CancellationToken::new();
         let (worker, worker_ends) = with_ending(worker.run(stop.clone()));
@@ -88,6 +107,7 @@ impl PodRuntime {
             functions: Arc::clone(&parts.functions),
             warm_up: config.pod.warm_up,
             scan_interval: config.pod.scan_interval,
+            review: Notify::new(),
         };
         let (adopted, has_adopted) = watch::channel(false);
         let until_stop = stop.clone();
@@ -170,7 +190,7 @@ impl Parts {
         tasks.spawn("watch of pods", keep);
         let (service_watch, keep) = Watch::new(service_api.clone(), losses);
         tasks.spawn("watch of services", keep);
-        let templates = templates(pod.template.as_deref(), cluster, wrapper, tasks);
+        let templates = templates(pod, cluster, wrapper, tasks);
         let defaults = Defaults {
             settings: Settings {
                 ttl: pod.ttl,
@@ -178,6 +198,7 @@ impl Parts {
                 max_pods: pod.max_parallel_pods,
                 max_queued: config.max_queued_per_function,
                 is_warm_up: false,
+                min_pods: 0,
                 revision: 0,
             },
             warm_up: pod.warm_up,
@@ -224,19 +245,22 @@ impl Parts {
     }
 }
 
-/// The inline template, or the one of a ConfigMap in our own namespace.
+/// Those of a ConfigMap in our own namespace, else what objects beside the pods say.
 fn templates(
-    config_map: Option<&str>,
+    config: &PodConfig,
     cluster: &Cluster,
     wrapper: &str,
     tasks: &mut Tasks,
 ) -> CurrentTemplate {
-    let Some(name) = config_map else {
-        return CurrentTemplate::fixed(Templates::inline(wrapper));
-    };
-    let api = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-    let (templates, poll) = CurrentTemplate::of(api, name.to_owned());
-    tasks.spawn("pod template", poll);
+    if let Some(name) = config.template.clone() {
+        let api = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+        let (templates, poll) = CurrentTemplate::of(api, name);
+        tasks.spawn("pod template", poll);
+        return templates;
+    }
+    let (client, namespace) = (&cluster.client, &config.namespace);
+    let (templates, follow) = CurrentTemplate::of_objects(client, namespace, wrapper);
+    tasks.spawn("pod template", follow);
     templates
 }
 

@@ -13,7 +13,7 @@ use kube::api::{DeleteParams, Preconditions};
 use super::{
     blueprint::{
         IMAGE_DIGEST, IMAGE_LABEL, IMAGE_REFERENCE, INCARNATION, OWNER, RECLAIM_AFTER,
-        TEMPLATE_VERSION, WITHOUT_LEASE,
+        SETTINGS_VERSION, TEMPLATE_VERSION, WITHOUT_LEASE,
     },
     launch::Phase,
     progress::{Progress, has_address, last_words, progress},
@@ -78,6 +78,8 @@ pub struct SeenPod {
     /// By which its service selects it.
     pub label: Option<String>,
     pub template_version: Option<String>,
+    /// What else it was made of, beside the template.
+    pub settings_version: Option<String>,
     /// Unix seconds; `None` where there is none, or it cannot be read.
     pub reclaim_after: Option<u64>,
     pub image_reference: Option<String>,
@@ -108,6 +110,7 @@ impl From<&Pod> for SeenPod {
             identity: Identity::of(metadata),
             label: labels.and_then(|labels| labels.get(IMAGE_LABEL)).cloned(),
             template_version: annotation(metadata, TEMPLATE_VERSION),
+            settings_version: annotation(metadata, SETTINGS_VERSION),
             reclaim_after: annotation(metadata, RECLAIM_AFTER).and_then(|text| text.parse().ok()),
             image_reference: annotation(metadata, IMAGE_REFERENCE),
             image_digest: annotation(metadata, IMAGE_DIGEST),

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    blueprint::{OWNER, RECLAIM_AFTER},
+    blueprint::{OWNER, RECLAIM_AFTER, settings_version},
     care::{Care, care, extension},
     connect::Connection,
     judge::{Circumstances, Services, Verdict, is_orphan, judge},
@@ -172,7 +172,7 @@ impl Sweeper {
             }
         };
         if self
-            .is_outdated(&pod, tags.get(entry.function.as_str()))
+            .is_outdated(&pod, &entry.function, tags.get(entry.function.as_str()))
             .await
         {
             tracing::info!(name, "the pod's template or image is no longer current");
@@ -189,11 +189,19 @@ impl Sweeper {
         }
     }
 
-    /// Whether the template or, if it is due to be looked at, the tag has moved on.
-    async fn is_outdated(&self, pod: &SeenPod, tag: Option<&Reference>) -> bool {
-        let version = self.launcher.templates.version();
-        if version.is_some() && pod.template_version != version {
-            return true;
+    /// Whether the template, what the function changes of it or, if it is due to be
+    /// looked at, the tag has moved on.
+    async fn is_outdated(&self, pod: &SeenPod, function: &str, tag: Option<&Reference>) -> bool {
+        let launcher = &self.launcher;
+        if let Some(templates) = launcher.templates.current() {
+            if pod.template_version.as_ref() != Some(&templates.version) {
+                return true;
+            }
+            let overrides = launcher.functions.overrides_version(function);
+            let settings = settings_version(overrides.as_deref(), &templates);
+            if launcher.functions.knows_objects() && pod.settings_version != settings {
+                return true;
+            }
         }
         let (Some(tag), Some(digest)) = (tag, &pod.image_digest) else {
             return false;

@@ -1,18 +1,20 @@
-//! What function pods and their services look like: the inline template, or the
-//! one of a ConfigMap, with a function filled in.
+//! What function pods and their services look like: the inline template, the one of
+//! a ConfigMap, or since Porch 1.6 the ones of a PodTemplate and a ServiceTemplate.
 //!
 //! The contract of a pod template: a container named `function` whose command
 //! starts the wrapper server. Its image is replaced, and the wrapper's flags and
 //! the function's entrypoint are appended to its arguments. Everything else is
 //! the template's author's.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodTemplate, Service};
 use registry::Digest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The container that becomes the function.
-pub const FUNCTION_CONTAINER: &str = "function";
+use crate::function_config::{
+    kind::ServiceTemplate,
+    overrides::{FUNCTION_CONTAINER, wrapper_container},
+};
 
 const POD_KEY: &str = "template";
 const SERVICE_KEY: &str = "serviceTemplate";
@@ -24,15 +26,25 @@ pub struct Templates {
     pub service: Service,
     /// Changes with their content: pods of another version are replaced.
     pub version: String,
+    /// The same for a ServiceTemplate, if there is one.
+    pub service_version: Option<String>,
 }
 
 /// What is wrong with a template.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("pod template ConfigMap {config_map:?}, key {key:?}: {reason}")]
-pub struct TemplateError {
-    config_map: String,
-    key: &'static str,
-    reason: String,
+pub enum TemplateError {
+    #[error("pod template ConfigMap {config_map:?}, key {key:?}: {reason}")]
+    ConfigMap {
+        config_map: String,
+        key: &'static str,
+        reason: String,
+    },
+    #[error("{kind} {name:?}: {reason}")]
+    Object {
+        kind: &'static str,
+        name: String,
+        reason: String,
+    },
 }
 
 impl Templates {
@@ -59,6 +71,54 @@ impl Templates {
         Self::read(name, value(POD_KEY)?, value(SERVICE_KEY)?)
     }
 
+    /// Those of objects: what there is none of is the inline one's. A PodTemplate's
+    /// wrapper is the one that the runner was told.
+    pub fn from_objects(
+        pod: Option<&PodTemplate>,
+        service: Option<&ServiceTemplate>,
+        wrapper_image: &str,
+    ) -> Result<Self, TemplateError> {
+        let mut templates = Self::inline(wrapper_image);
+        if let Some(object) = pod {
+            templates.version = object.metadata.resource_version.clone().unwrap_or_default();
+            let complaint = |reason| TemplateError::Object {
+                kind: "PodTemplate",
+                name: object.metadata.name.clone().unwrap_or_default(),
+                reason,
+            };
+            let template = object.template.clone().unwrap_or_default();
+            let mut pod = Pod {
+                metadata: template.metadata.unwrap_or_default(),
+                spec: template.spec,
+                status: None,
+            };
+            check(&pod).map_err(complaint)?;
+            let wrapper = pod.spec.as_mut().and_then(wrapper_container);
+            if let Some(container) = wrapper {
+                container.image = Some(wrapper_image.to_owned());
+            }
+            templates.pod = pod;
+        }
+        if let Some(object) = service {
+            let complaint = |reason: String| TemplateError::Object {
+                kind: "ServiceTemplate",
+                name: object.metadata.name.clone().unwrap_or_default(),
+                reason,
+            };
+            let json = object.template.to_string();
+            let service: Service =
+                serde_json::from_str(&json).map_err(|error| complaint(found(&json, &error)))?;
+            if service.spec.is_none() {
+                return Err(complaint("its template has no spec".into()));
+            }
+            templates.service = service;
+            templates
+                .service_version
+                .clone_from(&object.metadata.resource_version);
+        }
+        Ok(templates)
+    }
+
     fn read(name: &str, pod_text: &str, service_text: &str) -> Result<Self, TemplateError> {
         let pod: Pod = parse(name, POD_KEY, pod_text)?;
         check(&pod).map_err(|reason| complaint(name, POD_KEY, &reason))?;
@@ -76,12 +136,13 @@ impl Templates {
             pod,
             service,
             version,
+            service_version: None,
         })
     }
 }
 
 fn complaint(config_map: &str, key: &'static str, reason: &str) -> TemplateError {
-    TemplateError {
+    TemplateError::ConfigMap {
         config_map: config_map.to_owned(),
         key,
         reason: reason.to_owned(),

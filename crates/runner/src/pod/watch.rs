@@ -2,6 +2,7 @@
 //! services. Whoever wants to know their state asks here and makes no request.
 //! Whoever waits for one object is woken by that object's changes alone.
 
+pub mod follow;
 mod keeper;
 mod pauses;
 #[cfg(test)]

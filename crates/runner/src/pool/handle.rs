@@ -169,6 +169,12 @@ impl<C> Pool<C> {
         });
     }
 
+    /// Reports that other settings hold for a function, which may have pods.
+    pub fn settled(&self, function: &str, settings: Settings) {
+        let function = function.to_owned();
+        self.tell(Event::Settled { function, settings });
+    }
+
     /// Takes over a pod that somebody else has started.
     pub fn adopt(&self, function: &str, settings: Settings, connection: C) {
         let function = function.to_owned();

@@ -59,6 +59,11 @@ pub enum Event {
         settings: Settings,
         now: Duration,
     },
+    /// Other settings hold for a function that may have pods.
+    Settled {
+        function: String,
+        settings: Settings,
+    },
     /// Time to look for pods that nobody uses any more.
     Scan { now: Duration },
 }
@@ -150,6 +155,12 @@ impl State {
             } => {
                 self.settle(&function, settings);
                 self.start_if_none(&function, now, &mut actions);
+                self.keep_up(&function, now, &mut actions);
+            }
+            Event::Settled { function, settings } => {
+                if self.functions.contains_key(function.as_str()) {
+                    self.settle(&function, settings);
+                }
             }
             Event::Scan { now } => self.scan(now, &mut actions),
         }
@@ -271,12 +282,31 @@ impl State {
         let expired = self.pods.iter().filter(|(_, pod)| is_expired(pod));
         let expired: Vec<PodId> = expired.map(|(id, _)| *id).collect();
         for id in expired {
-            self.delete(id, actions);
+            if !self.is_kept(id) {
+                self.delete(id, actions);
+            }
         }
         self.functions.retain(|_, function| {
             function.trouble.take_if(|trouble| trouble.is_old(now));
-            !function.pods.is_empty() || function.trouble.is_some()
+            let is_wanted = function.settings.min_pods > 0;
+            !function.pods.is_empty() || function.trouble.is_some() || is_wanted
         });
+        let wanted = self.functions.iter();
+        let wanted = wanted.filter(|(_, function)| function.settings.min_pods > 0);
+        let wanted: Vec<Arc<str>> = wanted.map(|(name, _)| Arc::clone(name)).collect();
+        for name in wanted {
+            self.keep_up(&name, now, actions);
+        }
+    }
+
+    /// Whether a pod is one of those that its function keeps.
+    fn is_kept(&self, id: PodId) -> bool {
+        let Some(pod) = self.pods.get(&id) else {
+            return false;
+        };
+        let function = self.functions.get(&pod.function);
+        let min_pods = function.map_or(0, |function| function.settings.min_pods);
+        pod.is_open() && self.survey(&pod.function, &[]).open <= min_pods
     }
 
     fn delete(&mut self, id: PodId, actions: &mut Vec<Action>) {

@@ -27,6 +27,8 @@ pub struct Settings {
     pub max_queued: usize,
     /// Whether the function should have a pod before anybody asks.
     pub is_warm_up: bool,
+    /// How many pods are kept, however long nobody uses them.
+    pub min_pods: usize,
     /// Changes with everything else that its pods are made of.
     pub revision: u64,
 }

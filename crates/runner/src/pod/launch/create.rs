@@ -21,8 +21,9 @@ use crate::{
     pool::{Failure, PodId},
 };
 
-/// Functions of this registry are public, and pulled without the secret.
-const DEFAULT_REGISTRY: &str = "gcr.io/kpt-fn/";
+/// Functions of these registries are public, and pulled without the secret: the
+/// catalog's, up to Porch 1.5 and since.
+const PUBLIC_REGISTRIES: [&str; 2] = ["gcr.io/kpt-fn/", "ghcr.io/kptdev/krm-functions-catalog/"];
 
 impl PodLauncher {
     /// Creates service and pod at once: neither needs the other to be there. The
@@ -43,7 +44,8 @@ impl PodLauncher {
         let templates = templates.map_err(Failure::lasting)?;
         let pull_secret = self.pull_secret_for(function, id, deadline).await?;
         let digest = image.digest.to_string();
-        let resources = self.functions.resources(function);
+        let overrides = self.functions.overrides(function);
+        let overrides_version = self.functions.overrides_version(function);
         let ttl = self.functions.settings(function).ttl;
         let now = self.gate.headers.now_or_our_own();
         let blueprint = Blueprint {
@@ -59,7 +61,8 @@ impl PodLauncher {
             incarnation: &self.incarnation,
             has_lease: self.owners.has_lease(),
             reclaim_after: now + ttl.as_secs(),
-            resources: resources.as_ref(),
+            overrides: &overrides,
+            overrides_version: overrides_version.as_deref(),
         };
         let service = blueprint::service(&templates, &blueprint);
         let pod = blueprint::pod(&templates, &blueprint);
@@ -74,8 +77,11 @@ impl PodLauncher {
         id: PodId,
         deadline: Instant,
     ) -> Result<Option<&str>, Failure> {
+        let is_public = PUBLIC_REGISTRIES
+            .iter()
+            .any(|known| function.starts_with(known));
         match &self.pull_secret {
-            Some(secret) if !function.starts_with(DEFAULT_REGISTRY) => {
+            Some(secret) if !is_public => {
                 self.roster.waits_for(id, "the pull secret".into());
                 let kept = self.gate.through(secret.keep(deadline)).await;
                 kept.map_err(|error| Failure::passing(in_full(&error)))?;

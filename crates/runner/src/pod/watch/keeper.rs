@@ -152,18 +152,18 @@ impl<K: Watched> Drop for Keeper<K> {
 /// is no trouble, and what happened meanwhile is in the new list. Whichever way it
 /// says so, the next step is that list: kube's own would go on from the same version
 /// where the answer was not an event.
-fn is_expired(error: &watcher::Error) -> bool {
+pub(super) fn is_expired(error: &watcher::Error) -> bool {
     matches!(status(error), Some(status) if status.code == 410)
 }
 
 /// How long an overloaded API server wants to be left alone.
-fn wish(error: &watcher::Error) -> Duration {
+pub(super) fn wish(error: &watcher::Error) -> Duration {
     let details = status(error).and_then(|status| status.details.as_ref());
     let seconds = details.map_or(0, |details| details.retry_after_seconds);
     Duration::from_secs(seconds.into())
 }
 
-fn status(error: &watcher::Error) -> Option<&kube::core::Status> {
+pub(super) fn status(error: &watcher::Error) -> Option<&kube::core::Status> {
     match error {
         watcher::Error::WatchError(status) => Some(status),
         watcher::Error::InitialListFailed(kube::Error::Api(status))

@@ -61,12 +61,13 @@ fn outlooks() -> impl Strategy<Value = Outlook> {
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let numbers = (1..4_usize, 1..4_usize, 1..9_usize);
+    let numbers = (1..4_usize, 1..4_usize, 1..9_usize, 0..5_usize);
     (numbers, any::<bool>(), 0..2_u64).prop_map(|(numbers, is_warm_up, revision)| Settings {
         max_waitlist_length: numbers.0,
         max_pods: numbers.1,
         max_queued: numbers.2,
         is_warm_up,
+        min_pods: if is_warm_up { numbers.3 } else { 0 },
         revision,
         ..SETTINGS
     })

@@ -73,6 +73,21 @@ impl State {
         }
     }
 
+    /// Starts pods until there are as many as the function keeps, as far as there is
+    /// room for them: no other function loses one.
+    pub(super) fn keep_up(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) {
+        loop {
+            let Some(Function { settings, .. }) = self.functions.get(name) else {
+                return;
+            };
+            let wanted = settings.min_pods.min(settings.max_pods);
+            let is_enough = self.survey(name, &[]).open >= wanted || self.is_at_the_bound();
+            if is_enough || self.try_start(name, true, now, actions).is_err() {
+                return;
+            }
+        }
+    }
+
     fn try_start(
         &mut self,
         name: &str,

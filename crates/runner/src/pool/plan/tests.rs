@@ -12,6 +12,7 @@ pub(super) const SETTINGS: Settings = Settings {
     max_pods: 2,
     max_queued: 8,
     is_warm_up: false,
+    min_pods: 0,
     revision: 0,
 };
 

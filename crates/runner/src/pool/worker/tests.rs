@@ -14,6 +14,7 @@ const SETTINGS: Settings = Settings {
     max_pods: 1,
     max_queued: 1000,
     is_warm_up: false,
+    min_pods: 0,
     revision: 0,
 };
 

@@ -204,6 +204,7 @@ fn bed(world: World, max_retries: usize) -> Bed {
             max_pods: 1,
             max_queued: 1000,
             is_warm_up: false,
+            min_pods: 0,
             revision: 0,
         },
         warm_up: false,

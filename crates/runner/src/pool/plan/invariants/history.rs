@@ -73,7 +73,10 @@ impl Observer {
             }),
             Step::Settings { function, settings } => {
                 self.settings.insert(name(*function), *settings);
-                None
+                let function = name(*function);
+                let is_told = settings.revision > 0;
+                let settings = *settings;
+                is_told.then_some(Event::Settled { function, settings })
             }
             Step::Wait { seconds } => {
                 self.now += seconds;
@@ -103,6 +106,10 @@ impl Observer {
                     Event::Outdated { pod, now },
                     Event::Changed {
                         function: Some("unknown".into()),
+                    },
+                    Event::Settled {
+                        function: "unknown".into(),
+                        settings: SETTINGS,
                     },
                 ];
                 events.get(n % events.len()).cloned()

@@ -88,6 +88,23 @@ impl Observer {
             let functions = &self.state.functions;
             self.memory
                 .retain(|name, _| functions.contains_key(name.as_str()));
+            self.check_kept();
+        }
+    }
+
+    /// As many pods as a function keeps are there or on their way, unless there is no
+    /// room or they would fail.
+    fn check_kept(&self) {
+        for (name, function) in &self.state.functions {
+            let Settings {
+                min_pods, max_pods, ..
+            } = function.settings;
+            let open = self.state.survey(name, &[]).open;
+            let may_lack = self.state.is_at_the_bound() || self.is_remembered(name);
+            assert!(
+                open >= min_pods.min(max_pods) || may_lack,
+                "{open} of {name}"
+            );
         }
     }
 
@@ -290,6 +307,14 @@ impl Observer {
         }
         while !self.doubted.is_empty() {
             self.step(&Step::Answer(0));
+        }
+        // Nobody keeps any.
+        for function in 0..u8::try_from(self.settings.len()).unwrap_or(u8::MAX) {
+            let settings = Settings {
+                revision: 1,
+                ..SETTINGS
+            };
+            self.step(&Step::Settings { function, settings });
         }
         self.step(&Step::Wait { seconds: 1000 });
         self.step(&Step::Scan);

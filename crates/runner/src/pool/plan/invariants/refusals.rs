@@ -48,6 +48,13 @@ impl Observer {
                     memory.trouble = None;
                 }
             }
+            Event::Settled { function, settings } => {
+                if let Some(memory) = self.memory.get_mut(function)
+                    && memory.settings.replace(*settings) != Some(*settings)
+                {
+                    memory.trouble = None;
+                }
+            }
             Event::Ready { pod, .. } if self.starting.contains(pod) => {
                 let memory = self.memory.entry(self.pods[pod].clone()).or_default();
                 (memory.taken, memory.trouble) = (0, None);

@@ -132,3 +132,51 @@ fn company_for_a_busy_pod_costs_no_other_function_its_warm_up_pod() {
         assert_eq!(pool.request(caller, SETTINGS), [lease(caller, 2)]);
     }
 }
+
+#[test]
+fn a_function_keeps_its_pods_whatever_the_time_to_live_says_within_the_bound() {
+    let keeps = Settings {
+        min_pods: 2,
+        is_warm_up: true,
+        ..SETTINGS
+    };
+    let warm = |state: &mut State, settings| {
+        let function = "kept".to_owned();
+        let now = at(0);
+        state.decide(Event::Warm {
+            function,
+            settings,
+            now,
+        })
+    };
+    let starts = |actions: &[Action]| {
+        let is_start = |action: &&Action| matches!(action, Action::Start { .. });
+        actions.iter().filter(is_start).count()
+    };
+    let mut state = State::with_max_pods(3);
+    assert_eq!(starts(&warm(&mut state, keeps)), 2);
+    for pod in [PodId(1), PodId(2)] {
+        state.decide(Event::Ready { pod, now: at(1) });
+    }
+    assert_eq!(state.decide(Event::Scan { now: at(1000) }), []);
+    let failure = Failure::passing("gone");
+    let (pod, now) = (PodId(1), at(1001));
+    state.decide(Event::Failed { pod, failure, now });
+    assert_eq!(starts(&state.decide(Event::Scan { now: at(1060) })), 1);
+
+    let more = Settings {
+        min_pods: 9,
+        max_pods: 9,
+        ..keeps
+    };
+    assert_eq!(starts(&warm(&mut state, more)), 1, "--max-pods");
+    let function = "kept".to_owned();
+    let settings = SETTINGS;
+    state.decide(Event::Settled { function, settings });
+    for pod in state.overview() {
+        let (pod, now) = (pod.0, at(1060));
+        state.decide(Event::Ready { pod, now });
+    }
+    let deleted = state.decide(Event::Scan { now: at(2000) });
+    assert_eq!(deleted.len(), 3, "nobody keeps them: {deleted:?}");
+}
