@@ -37,10 +37,10 @@ pub(crate) struct Transformer {
 }
 
 /// What the configuration asks for.
-struct Wanted {
+pub(crate) struct Wanted {
     namespace: String,
-    pairs: BTreeMap<String, String>,
-    specs: Vec<FieldSpec>,
+    pub(crate) pairs: BTreeMap<String, String>,
+    pub(crate) specs: Vec<FieldSpec>,
 }
 
 /// The configuration as Go's type has it.
@@ -98,7 +98,12 @@ impl Field {
         }
     }
 
-    fn configure(self, config: Option<&Node>) -> Result<Wanted, String> {
+    /// Reads the configuration, which messages quote with lists indented so.
+    pub(crate) fn configure(
+        self,
+        config: Option<&Node>,
+        indent: SequenceIndent,
+    ) -> Result<Wanted, String> {
         let (kinds, unknown) = self.kinds();
         let config = config.ok_or(unknown)?;
         let wanted = match (config.api_version(), config.kind()) {
@@ -112,7 +117,7 @@ impl Field {
                     specs: Vec::new(),
                 }
             }
-            ("fn.kpt.dev/v1alpha1", kind) if kinds.contains(&kind) => self.typed(config)?,
+            ("fn.kpt.dev/v1alpha1", kind) if kinds.contains(&kind) => self.typed(config, indent)?,
             _ => return Err(unknown.into()),
         };
         let is_empty = match self {
@@ -125,10 +130,10 @@ impl Field {
         Ok(wanted)
     }
 
-    fn typed(self, config: &Node) -> Result<Wanted, String> {
+    fn typed(self, config: &Node, indent: SequenceIndent) -> Result<Wanted, String> {
         let plugin: Plugin = typed::read(config, Scalars::ToText).map_err(|error| {
-            let text = go::quote(&write_node(config, SequenceIndent::Wide));
-            format!("failed to unmarshal config {text}: error unmarshaling JSON: {error}")
+            let text = go::quote(&write_node(config, indent));
+            format!("failed to unmarshal config {text}: error unmarshaling JSON: while decoding JSON: {error}")
         })?;
         let (more, name) = match self {
             // The Go function's message names another function's field.
@@ -203,7 +208,7 @@ impl Function for Transformer {
         let fail = |list: &mut ResourceList, message: String| {
             report_failure(list, message.clone(), message)
         };
-        let mut wanted = match self.field.configure(list.config()) {
+        let mut wanted = match self.field.configure(list.config(), SequenceIndent::Wide) {
             Ok(wanted) => wanted,
             Err(message) => {
                 let message = format!("failed to configure function: {message}");
@@ -254,8 +259,8 @@ impl Transformer {
         if self.field == Field::Annotations {
             return set_pairs(item, wanted);
         }
-        if let Some(number) = beyond_json(item) {
-            return Err(format!("json: unsupported value: {number}"));
+        if let Some(what) = beyond_json(item) {
+            return Err(format!("json: unsupported {what}"));
         }
         *item = json::through(item);
         match self.field {
@@ -327,18 +332,26 @@ fn bind(item: &mut Node, namespace: &str, is_chosen: &dyn Fn(&Node) -> bool) {
     }
 }
 
-/// A number that JSON has no word for, as Go names it.
+/// What JSON has no word for, as Go names it: some numbers, and mappings with keys
+/// that are not text, such as `<<`.
 fn beyond_json(node: &Node) -> Option<&'static str> {
     if node.tag == Tag::Float {
         return match node.value()?.to_ascii_lowercase().as_str() {
-            ".inf" | "+.inf" => Some("+Inf"),
-            "-.inf" => Some("-Inf"),
-            ".nan" => Some("NaN"),
+            ".inf" | "+.inf" => Some("value: +Inf"),
+            "-.inf" => Some("value: -Inf"),
+            ".nan" => Some("value: NaN"),
             _ => None,
         };
     }
     let mut fields: Vec<&(Node, Node)> = node.fields().iter().collect();
     fields.sort_by_key(|(key, _)| key.value());
-    let in_fields = fields.into_iter().find_map(|(_, value)| beyond_json(value));
-    in_fields.or_else(|| node.items().iter().find_map(beyond_json))
+    let inner = |value: &Node| {
+        let mut keys = value.fields().iter().map(|(key, _)| key);
+        match keys.any(|key| key.tag != Tag::Str) {
+            true => Some("type: map[interface {}]interface {}"),
+            false => beyond_json(value),
+        }
+    };
+    let in_fields = fields.into_iter().find_map(|(_, value)| inner(value));
+    in_fields.or_else(|| node.items().iter().find_map(inner))
 }

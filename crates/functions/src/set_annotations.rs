@@ -13,7 +13,7 @@ use crate::{
     release::Release,
     resmap,
     results::{Report, field_text},
-    yaml::{Content, Node, ScalarStyle},
+    yaml::{Content, Node, ScalarStyle, SequenceIndent},
 };
 
 pub(crate) const RELEASES: &[Release] = &[
@@ -48,8 +48,9 @@ impl Function for SetAnnotations {
         let fail = |list: &mut ResourceList, message: String| {
             report_failure(list, message.clone(), message)
         };
-        let (annotations, mut specs) = match configure(list.config()) {
-            Ok(config) => config,
+        let configured = Field::Annotations.configure(list.config(), SequenceIndent::Compact);
+        let (annotations, mut specs) = match configured {
+            Ok(wanted) => (wanted.pairs, wanted.specs),
             Err(message) => {
                 return Err(fail(
                     list,
@@ -86,37 +87,6 @@ impl Function for SetAnnotations {
     }
 }
 
-type Config = (Vec<(String, String)>, Vec<FieldSpec>);
-
-fn configure(config: Option<&Node>) -> Result<Config, String> {
-    let kinds = "`functionConfig` must be a `ConfigMap` or `SetAnnotations`";
-    let config = config.ok_or(kinds)?;
-    let (pairs, specs) = match (config.api_version(), config.kind()) {
-        ("v1", "ConfigMap") => (config.data(), Vec::new()),
-        ("fn.kpt.dev/v1alpha1", "SetAnnotations" | "SetAnnotationConfig") => {
-            let (additional, old) = (
-                config.get("additionalAnnotationFields"),
-                config.get("fieldSpecs"),
-            );
-            if additional.is_some() && old.is_some() {
-                return Err("`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`".into());
-            }
-            let pairs = config.get("annotations").map_or_else(Vec::new, Node::texts);
-            (pairs, FieldSpec::read_all(additional.or(old)))
-        }
-        _ => return Err(kinds.into()),
-    };
-    if pairs.is_empty() {
-        return Err("input annotation list cannot be empty".into());
-    }
-    let owned = pairs
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let mut annotations: Vec<(String, String)> = owned.collect();
-    annotations.sort();
-    Ok((annotations, specs))
-}
-
 pub(crate) fn default_specs() -> Vec<FieldSpec> {
     let template = "spec/template/metadata/annotations";
     let spec = |group: &str, version: &str, kind: &str, path: &str| {
@@ -147,7 +117,7 @@ pub(crate) fn default_specs() -> Vec<FieldSpec> {
 
 fn annotate(
     item: &mut Node,
-    annotations: &[(String, String)],
+    annotations: &BTreeMap<String, String>,
     specs: &[FieldSpec],
     places: &mut Places,
 ) -> Result<(), String> {

@@ -103,6 +103,17 @@ proptest! {
 }
 
 #[test]
+fn anchors_survive_the_end_of_a_document() {
+    let documents = parse_all("a: &x 1\n---\nb: *x\n").unwrap();
+    let written: Vec<String> = documents
+        .iter()
+        .map(|document| write(document, COMPACT))
+        .collect();
+    assert_eq!(written, ["a: &x 1\n", "b: *x\n"]);
+    assert!(parse_all("b: *x\n---\na: &x 1\n").is_err());
+}
+
+#[test]
 fn canonical_text_passes_as_it_is() {
     let text =
         "# head\n\n# of a\na: 1 # one\nb:\n# in b\n- x: 'y'\n  z: \"w\"\n- |\n  lit\nc: {d: [e]}\n";

@@ -21,7 +21,7 @@ use process::{Command, Completed, Environment, Exit, Limits};
 use service::EvaluateError;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout_at},
+    time::{Instant, error::Elapsed, timeout_at},
 };
 
 use super::program::Program;
@@ -93,19 +93,12 @@ impl Threads {
         let guard = Cancel(clock.clone());
         let place = Place(Arc::new(Mutex::new(Some(permit))));
         let kept = place.clone();
-        let mut task = pin!(tokio::task::spawn_blocking(move || {
+        let task = tokio::task::spawn_blocking(move || {
             let ended = native.run(&resource_list, &clock);
             kept.give_up();
             ended
-        }));
-        let early = limits.deadline.min(Instant::now() + PLACE_KEPT);
-        let ended = match timeout_at(early, &mut task).await {
-            Ok(ended) => Ok(ended),
-            Err(_) => {
-                place.give_up();
-                timeout_at(limits.deadline, task).await
-            }
-        };
+        });
+        let ended = place.kept_by(task, limits.deadline).await;
         drop(guard);
         let Ended {
             exit,
@@ -138,6 +131,21 @@ impl Threads {
 struct Place(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
 
 impl Place {
+    /// What `task` ends with by the deadline. It loses the place before, if it takes long.
+    async fn kept_by<T>(
+        &self,
+        task: impl Future<Output = T>,
+        deadline: Instant,
+    ) -> Result<T, Elapsed> {
+        let mut task = pin!(task);
+        let early = deadline.min(Instant::now() + PLACE_KEPT);
+        if let Ok(ended) = timeout_at(early, &mut task).await {
+            return Ok(ended);
+        }
+        self.give_up();
+        timeout_at(deadline, task).await
+    }
+
     fn give_up(&self) {
         let permit = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(permit);
@@ -150,5 +158,33 @@ struct Cancel(Clock);
 impl Drop for Cancel {
     fn drop(&mut self) {
         self.0.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_has_run_for_250_ms_gives_up_its_place() {
+        let places = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&places).acquire_owned().await.unwrap();
+        let place = Place(Arc::new(Mutex::new(Some(permit))));
+        let begin = Instant::now();
+        let deadline = begin + Duration::from_secs(10);
+        let long = tokio::spawn(async move {
+            let ended = place.kept_by(std::future::pending::<()>(), deadline).await;
+            ended.is_err()
+        });
+        let next = places.acquire().await.unwrap();
+        let waited = begin.elapsed();
+        assert!(
+            waited >= PLACE_KEPT && waited < 2 * PLACE_KEPT,
+            "the next call waited for {waited:?}"
+        );
+        drop(next);
+        assert!(long.await.unwrap(), "it goes on until its deadline");
+        assert_eq!(begin.elapsed().as_secs(), 10);
+        assert_eq!(places.available_permits(), 1);
     }
 }
