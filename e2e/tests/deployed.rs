@@ -103,6 +103,10 @@ fn every_component_is_accepted_by_the_api_server_without_a_warning() {
                 ("replicas", "poddisruptionbudget.policy/function-runner"),
                 ("isolation", "networkpolicy.networking.k8s.io/function-pods"),
                 ("pod-template", "configmap/kpt-function-eval-pod-template"),
+                (
+                    "porch-1.6",
+                    "role.rbac.authorization.k8s.io/porch-function-configs",
+                ),
             ] {
                 let expected = component.is_empty() || chosen.contains(&component);
                 ensure!(told.contains(object) == expected, "{chosen:?}: {told}");

@@ -22,7 +22,7 @@ use crate::{url::Endpoint, warnings::Warnings};
 #[derive(Debug, Clone, Default)]
 pub struct Transport {
     /// A directory with the certificate of an authority to trust before the
-    /// system's, in `ca.crt` or `ca.pem`.
+    /// system's, in `ca.crt`, `ca.pem` or another of the usual files.
     pub authority: Option<PathBuf>,
     /// Registries, `host` or `host:port`, that may be spoken to in plain HTTP.
     pub insecure: Vec<String>,

@@ -55,7 +55,7 @@ pub(crate) const REGISTRIES: Group = Group {
             "tls-secret-path",
             "DIR",
             "/var/tmp/tls-secret/",
-            "Directory with ca.crt or ca.pem.",
+            "Directory with ca.crt, ca.pem, cacert.pem, ca-bundle.crt or root.crt.",
         ),
     ],
 };

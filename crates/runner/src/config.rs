@@ -65,6 +65,8 @@ pub struct ExecConfig {
 pub struct PodConfig {
     pub namespace: String,
     pub cache_config: PathBuf,
+    /// Whether the file was asked for: only then is its absence worth a warning.
+    pub cache_config_is_given: bool,
     pub warm_up: bool,
     pub ttl: Duration,
     pub scan_interval: Duration,
@@ -175,6 +177,7 @@ impl Config {
             pod: PodConfig {
                 namespace: flags.get("pod-namespace", name)?,
                 cache_config: flags.text("pod-cache-config")?.into(),
+                cache_config_is_given: flags.is_given("pod-cache-config"),
                 warm_up: flags.switch("warm-up-pod-cache")?,
                 ttl: flags.get("pod-ttl", value::positive_duration)?,
                 scan_interval: flags.get("scan-interval", value::positive_duration)?,

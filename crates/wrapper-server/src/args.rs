@@ -63,6 +63,11 @@ static FLAGS: &[Group] = &[Group {
             "1m",
             "How long after the last call such processes are kept.",
         ),
+        flag::switch(
+            "flatten-log",
+            "false",
+            "Accepted for templates that are written for Porch's own wrapper; has no effect.",
+        ),
         flag::HELP,
     ],
 }];

@@ -15,7 +15,13 @@ use rustls::{
 use crate::warnings::Warnings;
 
 /// The names under which a directory may hold the authority, in this order.
-const FILES: [&str; 2] = ["ca.crt", "ca.pem"];
+const FILES: [&str; 5] = [
+    "ca.crt",
+    "ca.pem",
+    "cacert.pem",
+    "ca-bundle.crt",
+    "root.crt",
+];
 
 /// What a certificate in PEM form begins with.
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
@@ -24,7 +30,7 @@ const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error(
-        "{} has neither ca.crt nor ca.pem; mount the authority's certificate there, name another \
+        "{} has neither ca.crt nor ca.pem (nor cacert.pem, ca-bundle.crt, root.crt); mount the authority's certificate there, name another \
          directory with --tls-secret-path, or leave --enable-private-registries-tls out",
         directory.display()
     )]

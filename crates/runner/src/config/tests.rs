@@ -151,7 +151,7 @@ fn every_flag_reaches_its_place_in_every_spelling() {
              allowed_paths: [\"/b\", \"/usr/b\"], bundled: false, \
              bundled_prefixes: [\"a.example/fn/\", \"b/\"], bundled_latest: false, \
              started_ahead: 6, started_ahead_idle: 7s }, \
-             pod: PodConfig { namespace: \"ns\", cache_config: \"/p\", warm_up: false, \
+             pod: PodConfig { namespace: \"ns\", cache_config: \"/p\", cache_config_is_given: true, warm_up: false, \
              ttl: 5400s, scan_interval: 120s, template: Some(\"template\"), \
              max_waitlist_length: 3, max_parallel_pods: 4, max_pods: 5, \
              max_grpc_retries: 6, retry_lost_calls: false, start_timeout: 5s, \

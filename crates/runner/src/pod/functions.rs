@@ -89,6 +89,8 @@ struct Line {
 #[derive(Debug)]
 pub struct Functions {
     path: PathBuf,
+    /// Whether the operator has named the file: since Porch 1.6 there usually is none.
+    is_expected: bool,
     default_image_prefix: String,
     defaults: Defaults,
     known: Mutex<Known>,
@@ -119,10 +121,20 @@ impl Functions {
     pub fn new(path: &Path, default_image_prefix: &str, defaults: Defaults) -> Self {
         Self {
             path: path.to_owned(),
+            is_expected: true,
             default_image_prefix: default_image_prefix.to_owned(),
             defaults,
             known: Mutex::default(),
             knows_objects: watch::channel(false).0,
+        }
+    }
+
+    /// Whether the file is expected to be there.
+    #[must_use]
+    pub fn expecting_file(self, is_expected: bool) -> Self {
+        Self {
+            is_expected,
+            ..self
         }
     }
 
@@ -204,8 +216,12 @@ impl Functions {
 
     /// Reads the file; the functions that are listed and were not before.
     pub fn look(&self) -> Vec<String> {
+        let mut is_absent = false;
         let read = std::fs::read_to_string(&self.path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            io::ErrorKind::NotFound => {
+                is_absent = true;
+                "there is no such file".to_owned()
+            }
             _ => format!("cannot read it: {error}"),
         });
         let parsed = read.and_then(|text| parse(&text, &self.default_image_prefix));
@@ -214,11 +230,15 @@ impl Functions {
             Ok(listed) => known.replace(listed),
             Err(trouble) => {
                 if known.trouble.as_ref() != Some(&trouble) {
-                    let kept = known.listed.len();
-                    tracing::warn!(
-                        "--pod-cache-config {}: {trouble}; {kept} functions have settings of their own",
-                        self.path.display()
-                    );
+                    let (kept, path) = (known.listed.len(), self.path.display());
+                    if is_absent && kept == 0 && !self.is_expected {
+                        tracing::info!("no {path}: objects and flags say how pods are used");
+                    } else {
+                        tracing::warn!(
+                            "--pod-cache-config {path}: {trouble}; {kept} functions have settings \
+                             of their own"
+                        );
+                    }
                     known.trouble = Some(trouble);
                 }
                 Vec::new()

@@ -206,7 +206,8 @@ impl Parts {
             retry_lost_calls: pod.retry_lost_calls,
         };
         let prefix = &config.default_image_prefix;
-        let functions = Arc::new(Functions::new(&pod.cache_config, prefix, defaults));
+        let functions = Functions::new(&pod.cache_config, prefix, defaults);
+        let functions = Arc::new(functions.expecting_file(pod.cache_config_is_given));
         let leases = Api::namespaced(client(), &pod.namespace);
         let owners = Arc::new(Owners::new(leases, &cluster.identity));
         let roster = Arc::new(Roster::default());

@@ -119,4 +119,63 @@ mod tests {
             "servicetemplates.config.porch.kpt.dev"
         );
     }
+
+    /// The tags that Porch's own server runs, as its default objects name them.
+    const IN_PORCH: &[(&str, &str)] = &[
+        ("apply-replacements", "[v0.1, v0.1.5]"),
+        ("set-namespace", "[v0.4, v0.4.5]"),
+    ];
+
+    fn bundled_objects() -> String {
+        let mut text = String::from(
+            "# Made from what is bundled: BLESS=1 cargo test -p runner --lib deployed_objects\n",
+        );
+        for function in functions::catalog::FUNCTIONS {
+            let name = function.name;
+            let versions: Vec<&str> = function
+                .reproduced()
+                .map(|chosen| chosen.release.version)
+                .filter(|version| version.starts_with('v'))
+                .collect();
+            if versions.is_empty() {
+                continue;
+            }
+            text += &format!(
+                "---\napiVersion: {GROUP}/{VERSION}\nkind: FunctionConfig\nmetadata:\n  name: {name}\n  \
+                 namespace: porch-fn-system\nspec:\n  image: {name}\n  prefixes: [\"\", \
+                 ghcr.io/kptdev/krm-functions-catalog, gcr.io/kpt-fn]\n  binaryExecutor:\n    \
+                 path: {name}\n    tags: [{}]\n",
+                versions.join(", ")
+            );
+            if let Some((_, tags)) = IN_PORCH.iter().find(|(known, _)| *known == name) {
+                text += &format!("  goExecutor:\n    tags: {tags}\n");
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn deployed_objects_name_every_bundled_release() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../deploy/function-configs/bundled.yaml"
+        );
+        let expected = bundled_objects();
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, &expected).unwrap();
+        }
+        let deployed = std::fs::read_to_string(path).unwrap();
+        assert!(
+            deployed == expected,
+            "what is bundled has changed: run this test once with BLESS=1 and commit {path}"
+        );
+        for document in expected.split("---\n").skip(1) {
+            let object: Value = serde_saphyr::from_str(document).unwrap();
+            let spec: Spec = serde_json::from_value(object["spec"].clone()).unwrap();
+            assert!(
+                spec.binary_executor
+                    .is_some_and(|binary| !binary.tags.is_empty())
+            );
+        }
+    }
 }
