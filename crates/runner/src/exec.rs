@@ -1,27 +1,22 @@
 //! The exec runtime: functions as local executables, or bundled in the runner.
 //!
-//! A file says which images are which executables. It is read at start, when it
-//! must be right, and looked at again every [`LOOK_INTERVAL`]: a good new version
-//! replaces the old one between two calls, a bad one is told in the log and
-//! changes nothing. What the file does not name may be named by objects, and what
-//! those do not name is answered by the bundled functions, if one of their releases
-//! stands for the image.
+//! A file says which images are which executables. What it does not name may be
+//! named by objects, and what those do not name is answered by the bundled functions,
+//! if one of their releases stands for the image. [`current`] keeps what counts.
 
 pub(crate) mod bundled;
+mod current;
 mod file;
 mod moving;
 mod own_tags;
 pub(crate) mod program;
 mod table;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
+pub(crate) use current::Current;
+#[cfg(test)]
+pub(crate) use current::table_for_tests;
 use krm::{FunctionError, Output};
 use moving::MovingTags;
 use own_tags::OwnTags;
@@ -29,23 +24,10 @@ use process::{Ahead, Bounds, Gate, Limits, memory};
 use program::Program;
 use registry::{Metadata, Timeouts};
 use service::{EvaluateError, Evaluation, Evaluator, Tasks};
-use table::{Complaint, Places, Table, Trouble};
-use tokio::sync::watch;
 
-use crate::{
-    config::Config,
-    function_config::{
-        choose::{Chosen, Complaints},
-        plain::{Executable, Origin},
-    },
-    images,
-};
+use crate::{config::Config, images};
 
 const NAME: &str = "exec";
-
-/// How often the file and the executables are looked at. Reading beats asking
-/// for notifications: it also works for mounted ConfigMaps and over networks.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct ExecRuntime {
@@ -57,81 +39,10 @@ pub struct ExecRuntime {
     moving: Option<MovingTags>,
 }
 
-/// What is known at the moment, and from which text.
-#[derive(Debug)]
-pub(crate) struct Current {
-    source: Source,
-    /// What the table is made of. Whoever makes one holds this.
-    inputs: Mutex<Inputs>,
-    known: Mutex<Known>,
-    /// What is wrong with objects.
-    of_objects: watch::Sender<Complaints>,
-}
-
-#[derive(Debug, Default)]
-struct Inputs {
-    from_file: Vec<Executable>,
-    objects: Arc<Chosen>,
-}
-
-#[derive(Debug)]
-struct Source {
-    config: PathBuf,
-    places: Places,
-    default_image_prefix: String,
-    max_queued: usize,
-    /// Whether there is a pod runtime, which objects may want.
-    has_pods: bool,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    table: Arc<Table>,
-    /// Whether a file was read, ever.
-    from_file: bool,
-    complaints: Vec<Complaint>,
-    /// Why the newest version of the file is not used.
-    trouble: Option<String>,
-}
-
 impl ExecRuntime {
     /// Reads the file and goes on watching it.
     pub fn start(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Self> {
-        let source = Source {
-            config: config.exec.config.clone(),
-            places: Places {
-                functions: config.exec.functions.clone(),
-                allowed: config.exec.allowed_paths.clone(),
-                bundled: config.bundled_rules(),
-            },
-            has_pods: config.runtimes.pod,
-            default_image_prefix: config.default_image_prefix.clone(),
-            max_queued: config.max_queued_per_function,
-        };
-        let current = Arc::new(Current {
-            source,
-            inputs: Mutex::default(),
-            known: Mutex::default(),
-            of_objects: watch::channel(Complaints::default()).0,
-        });
-        match current.source.read()? {
-            None if config.exec.config_is_required => {
-                let path = &current.source.config;
-                return Err(anyhow!(
-                    "there is no file {}, which --config names",
-                    path.display()
-                ));
-            }
-            None => {
-                let path = current.source.config.display();
-                match config.exec.bundled {
-                    true => tracing::info!("no {path}: bundled functions are used"),
-                    false => tracing::info!("no {path}: the exec runtime knows no function yet"),
-                }
-                current.set(Vec::new(), false);
-            }
-            Some(text) => current.update(&text)?,
-        }
+        let current = Arc::new(Current::start(config)?);
         tasks.spawn("exec runtime's configuration", Arc::clone(&current).watch());
         let max_output = service::max_output(config.max_message_size);
         let ahead = Ahead::new(
@@ -175,7 +86,7 @@ impl Evaluator for ExecRuntime {
             deadline,
             ..
         } = evaluation;
-        let table = Arc::clone(&self.current.known().table);
+        let table = self.current.table();
         let moving = async || table.released(self.moving.as_ref()?.release(&image).await?);
         let found = match table.find(&image) {
             None if !table.is_for_pods(&image) => moving().await,
@@ -189,7 +100,7 @@ impl Evaluator for ExecRuntime {
         };
         // Counted by ownership: given back however this call ends.
         let Ok(_place) = function.places.try_acquire() else {
-            let queued = self.current.source.max_queued;
+            let queued = self.current.max_queued();
             return Err(EvaluateError::QueueFull { image, queued });
         };
         let limits = Limits {
@@ -231,161 +142,4 @@ fn said_by(
         })),
         other => other,
     }
-}
-
-impl Source {
-    /// The file's text; `None` if there is no such file.
-    fn read(&self) -> anyhow::Result<Option<String>> {
-        match std::fs::read_to_string(&self.config) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| in_file(&self.config, "cannot read")),
-        }
-    }
-}
-
-fn in_file(path: &Path, what: &str) -> String {
-    format!("{what} the exec runtime's configuration {}", path.display())
-}
-
-impl Current {
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes `text` the truth.
-    fn update(&self, text: &str) -> anyhow::Result<()> {
-        let path = &self.source.config;
-        let entries = file::parse(text).with_context(|| in_file(path, "cannot parse"))?;
-        let prefix = &self.source.default_image_prefix;
-        let entries = entries.into_iter().map(|entry| entry.read(prefix));
-        self.set(entries.collect(), true);
-        Ok(())
-    }
-
-    /// Makes these entries the truth: the file's.
-    fn set(&self, entries: Vec<Executable>, is_read: bool) {
-        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
-        inputs.from_file = entries;
-        self.rebuild(&inputs);
-        let mut known = self.known();
-        known.from_file = is_read;
-        known.trouble = None;
-    }
-
-    /// From now on these objects count. Looks at files, so not on a thread that others
-    /// need.
-    pub(crate) fn apply(&self, objects: &Arc<Chosen>) {
-        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
-        inputs.objects = Arc::clone(objects);
-        self.rebuild(&inputs);
-    }
-
-    /// What is wrong with objects, whenever that changes.
-    pub(crate) fn complaints(&self) -> watch::Receiver<Complaints> {
-        self.of_objects.subscribe()
-    }
-
-    /// Makes a table, and tells what is new about it.
-    fn rebuild(&self, inputs: &Inputs) {
-        let source = &self.source;
-        // Looks at every executable, which a hung disk may hold up: no call waits
-        // for the lock meanwhile.
-        let before = Arc::clone(&self.known().table);
-        let objects = &inputs.objects;
-        // Without a pod runtime a bundled function is better than nothing.
-        let pods = source.has_pods.then(|| objects.pods.clone());
-        let (table, complaints) = table::build(
-            inputs.from_file.iter().chain(&objects.executables),
-            pods.unwrap_or_default(),
-            &source.places,
-            source.max_queued,
-            &before,
-        );
-        let mut of_objects = Complaints::default();
-        for complaint in &complaints {
-            if let Origin::Object(name) = &complaint.origin {
-                let told = of_objects.entry(name.clone()).or_default();
-                told.push(complaint.to_string());
-            }
-        }
-        self.of_objects.send_if_modified(|known| {
-            let is_new = *known != of_objects;
-            *known = of_objects;
-            is_new
-        });
-        let mut known = self.known();
-        for complaint in complaints
-            .iter()
-            .filter(|new| !known.complaints.contains(new))
-        {
-            match complaint.what {
-                Trouble::Disabled { .. } => tracing::error!("exec runtime: {complaint}"),
-                Trouble::Duplicate { .. } => tracing::warn!("exec runtime: {complaint}"),
-            }
-        }
-        if known.table.images() != table.images() {
-            tracing::info!(
-                "exec runtime: {} images of {} functions",
-                table.images().len(),
-                inputs.from_file.len() + objects.executables.len()
-            );
-        }
-        known.table = Arc::new(table);
-        known.complaints = complaints;
-    }
-
-    async fn watch(self: Arc<Self>) {
-        loop {
-            tokio::time::sleep(LOOK_INTERVAL).await;
-            let current = Arc::clone(&self);
-            // Files may be on a slow disk.
-            let looked = tokio::task::spawn_blocking(move || current.look()).await;
-            if let Err(error) = looked {
-                tracing::error!(%error, "looking at the exec runtime's configuration failed");
-            }
-        }
-    }
-
-    /// Looks at the file again. An executable may also come or go without it.
-    fn look(&self) {
-        let trouble = match self.source.read() {
-            Ok(Some(text)) => self.update(&text).err(),
-            // A file that was never there is no news.
-            Ok(None) if !self.known().from_file => {
-                self.set(Vec::new(), false);
-                return;
-            }
-            Ok(None) => Some(anyhow!("{} is gone", self.source.config.display())),
-            Err(error) => Some(error),
-        };
-        let Some(trouble) = trouble else { return };
-        let trouble = format!("{trouble:#}");
-        let mut known = self.known();
-        if known.trouble.as_ref() != Some(&trouble) {
-            tracing::error!("exec runtime: {trouble}; the version read before stays in use");
-            known.trouble = Some(trouble);
-        }
-    }
-}
-
-/// The program that an image is, with these entries of a file and these objects.
-#[cfg(test)]
-pub(crate) fn table_for_tests(
-    files: &[(String, Vec<String>)],
-    objects: &Chosen,
-    image: &str,
-) -> Option<String> {
-    let entries: Vec<Executable> = (files.iter().cloned())
-        .map(|(function, images)| file::Entry { function, images }.read(""))
-        .collect();
-    let places = Places {
-        functions: "/bin".into(),
-        allowed: Vec::new(),
-        bundled: Some(functions::reference::Rules::default()),
-    };
-    let entries = entries.iter().chain(&objects.executables);
-    let before = Table::default();
-    let (table, _) = table::build(entries, objects.pods.clone(), &places, 1, &before);
-    table.find(image).map(|function| function.program.name())
 }

@@ -21,7 +21,7 @@ impl TagSource for OwnTags {
         constraint: &Constraint,
         _deadline: Instant,
     ) -> Result<Looked, EvaluateError> {
-        let table = Arc::clone(&self.0.known().table);
+        let table = self.0.table();
         let tags = table.tags(repository);
         let choice = constraint.choose(tags.iter().copied());
         Ok(Looked {
