@@ -105,6 +105,7 @@ cluster-clean: ## The same, and remove the programs that were built for it
 e2e: build ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
 	cargo test --locked --package e2e --package cluster --no-run
 	$(CLUSTER) peer
+	$(CLUSTER) registry
 	$(CLUSTER) down
 	$(CLUSTER) up
 	$(MAKE) images

@@ -106,6 +106,7 @@ async fn is_answered(channel: Channel, image: &str) -> bool {
     let request = EvaluateFunctionRequest {
         resource_list: list.unwrap_or_else(|| acceptance::LIST.to_owned()).into(),
         image: image.to_owned(),
+        tag: String::new(),
     };
     match evaluate(channel, request).await {
         Ok(answer) => {

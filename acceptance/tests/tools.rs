@@ -61,6 +61,18 @@ fn eval_takes_a_package_directory() {
 }
 
 #[test]
+fn eval_takes_a_version_constraint_in_place_of_a_tag() {
+    let server = Server::runner(&[]);
+    let stream = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let output = eval(&server, &["--image=test/echo", "--tag", ">=v1 <v2"], stream);
+    assert!(output.status.success(), "{output:?}");
+    let output = eval(&server, &["--image=test/echo:v1", "--tag=>=v2"], stream);
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("no tag of \"test/echo\" satisfies"), "{told}");
+}
+
+#[test]
 fn eval_tells_failures_and_sets_the_exit_code() {
     let server = Server::runner(&[]);
     let output = eval(

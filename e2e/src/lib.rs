@@ -21,6 +21,7 @@ mod audit;
 pub mod deployment;
 pub mod inspection;
 mod load;
+pub mod many_tags;
 pub mod name_server;
 mod outage;
 pub mod peer;

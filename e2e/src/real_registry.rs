@@ -1,9 +1,11 @@
-//! Debian's `docker-registry` on loopback, for one test: open, with a password and TLS, or with
-//! tokens. No node is needed. Several of them may serve the same images.
+//! A registry on loopback, for one test: open, with a password and TLS, or with tokens. It is
+//! Debian's `docker-registry`, or distribution v3, which sends lists of tags in pages. No node is
+//! needed. Several of them may serve the same images.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -11,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use cluster::binaries::{Binaries, Missing};
 use cluster::image::{ImageSpec, Layout};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::json;
@@ -74,6 +77,18 @@ impl Images {
         Ok(())
     }
 
+    /// Gives an image more tags, as if it had been pushed once for each of them. They are links to
+    /// what the registry has written for the first: it would make six folders and files for each.
+    pub fn tag(&self, name: &str, tags: impl IntoIterator<Item = String>) -> Result<()> {
+        let (repository, tag) = name.rsplit_once(':').context("repository:tag")?;
+        let folder = self.0.path().join("docker/registry/v2/repositories");
+        let folder = folder.join(repository).join("_manifests/tags");
+        for other in tags {
+            symlink(tag, folder.join(other))?;
+        }
+        Ok(())
+    }
+
     /// An image that runs `command`.
     pub fn store_command(&self, name: &str, command: &str) -> Result<()> {
         let spec = ImageSpec {
@@ -86,6 +101,16 @@ impl Images {
 
 impl RealRegistry {
     pub fn start(images: &Images, guard: Guard<'_>) -> Result<Self> {
+        Self::start_program("docker-registry".into(), images, guard)
+            .context("docker-registry, of the Debian package of that name, is needed")
+    }
+
+    /// distribution v3.
+    pub fn start_v3(images: &Images, guard: Guard<'_>) -> Result<Self> {
+        Self::start_program(Binaries::registry(Missing::Refuse)?, images, guard)
+    }
+
+    fn start_program(program: PathBuf, images: &Images, guard: Guard<'_>) -> Result<Self> {
         let files = TempDir::new()?;
         let mut config = json!({
             "version": "0.1",
@@ -108,14 +133,14 @@ impl RealRegistry {
         }
         let file = files.path().join("config.json");
         fs::write(&file, config.to_string())?;
-        let mut child = Command::new("docker-registry")
+        let mut child = Command::new(program)
             .arg("serve")
             .arg(&file)
+            .env("OTEL_TRACES_EXPORTER", "none")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn()
-            .context("docker-registry, of the Debian package of that name, is needed")?;
+            .spawn()?;
         let log = Arc::new(Mutex::new(Vec::new()));
         let (sender, lines) = mpsc::channel();
         follow(child.stdout.take().context("piped")?, &log, sender.clone());

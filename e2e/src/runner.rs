@@ -120,6 +120,21 @@ impl Runner {
         call(self.server.connect().await, image, PATIENCE).await
     }
 
+    /// Evaluates as Porch 1.6 asks for it: with a tag, or a version constraint, beside the image.
+    pub async fn call_tagged(
+        &self,
+        image: &str,
+        tag: &str,
+    ) -> Result<EvaluateFunctionResponse, Status> {
+        let mut request = Request::new(EvaluateFunctionRequest {
+            resource_list: LIST.into(),
+            image: image.to_owned(),
+            tag: tag.to_owned(),
+        });
+        request.set_timeout(PATIENCE);
+        evaluate(self.server.connect().await, request).await
+    }
+
     /// Evaluates another list than the smallest.
     pub async fn call_on(
         &self,

@@ -7,6 +7,7 @@ require (
 	github.com/nephio-project/porch v1.5.8
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217
 	google.golang.org/grpc v1.79.3
+	google.golang.org/protobuf v1.36.10
 )
 
 require (
@@ -17,7 +18,6 @@ require (
 	golang.org/x/sync v0.19.0 // indirect
 	golang.org/x/sys v0.40.0 // indirect
 	golang.org/x/text v0.32.0 // indirect
-	google.golang.org/protobuf v1.36.10 // indirect
 )
 
 replace github.com/kptdev/kpt => github.com/kptdev/kpt v1.0.0-beta.61

@@ -1,8 +1,9 @@
 // A client of the function runner that is built from Porch's own generated code,
 // the way Porch calls it. It prints one JSON object per call, for a test to judge.
 //
-//	porch-client ADDRESS call IMAGE FILE   evaluate IMAGE on the list in FILE
-//	porch-client ADDRESS health [SERVICE]  ask for health
+//	porch-client ADDRESS call IMAGE FILE [TAG]  evaluate IMAGE on the list in FILE; with the TAG of
+//	                                            Porch 1.6, and a field that is newer still
+//	porch-client ADDRESS health [SERVICE]       ask for health
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The default of Porch's --function-runner-grpc-max-message-size.
@@ -59,8 +61,8 @@ func run(args []string) error {
 	begin := time.Now()
 	var told answer
 	switch {
-	case args[1] == "call" && len(args) == 4:
-		told, err = call(ctx, conn, args[2], args[3])
+	case args[1] == "call" && (len(args) == 4 || len(args) == 5):
+		told, err = call(ctx, conn, args[2], args[3], args[4:])
 	case args[1] == "health":
 		told, err = health(ctx, conn, args[2:])
 	default:
@@ -73,20 +75,32 @@ func run(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(told)
 }
 
-func call(ctx context.Context, conn *grpc.ClientConn, image, file string) (answer, error) {
+func call(ctx context.Context, conn *grpc.ClientConn, image, file string, tag []string) (answer, error) {
 	list, err := os.ReadFile(file)
 	if err != nil {
 		return answer{}, err
 	}
 	client := evaluator.NewFunctionEvaluatorClient(conn)
-	response, err := client.EvaluateFunction(ctx, &evaluator.EvaluateFunctionRequest{
-		ResourceList: list,
-		Image:        image,
-	})
+	request := &evaluator.EvaluateFunctionRequest{ResourceList: list, Image: image}
+	if len(tag) > 0 {
+		// This Porch's code does not know the fields: they travel by their numbers.
+		request.ProtoReflect().SetUnknown(append(field(tagField, tag[0]), field(newerField, "/bin/x")...))
+	}
+	response, err := client.EvaluateFunction(ctx, request)
 	told := asAnswer(err)
 	told.ResourceList = string(response.GetResourceList())
 	told.Log = string(response.GetLog())
 	return told, nil
+}
+
+// Numbers of fields in EvaluateFunctionRequest: the tag of 1.6, and one that nobody knows yet.
+const (
+	tagField   = 3
+	newerField = 4
+)
+
+func field(number protowire.Number, text string) []byte {
+	return protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), text)
 }
 
 func health(ctx context.Context, conn *grpc.ClientConn, service []string) (answer, error) {

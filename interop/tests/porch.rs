@@ -25,6 +25,25 @@ fn porch_evaluates_a_function() {
 }
 
 #[test]
+fn the_tag_of_porch_1_6_is_understood_and_newer_fields_are_ignored() {
+    let server = Server::runner(&[]);
+    let file = list_file(&server, LIST);
+    for (image, tag, code) in [
+        ("test/echo", "v1", "OK"),
+        ("test/echo:v7", ">=v1 <v2", "OK"),
+        ("test/echo:v1", "", "OK"),
+        ("test/echo", ">=v2", "NotFound"),
+        ("test/echo", "a b", "InvalidArgument"),
+    ] {
+        let answer = porch_client(&server, &["call", image, &file, tag]);
+        assert_eq!(answer.code, code, "{image} {tag}: {answer:?}");
+        if code == "OK" {
+            assert_eq!(answer.resource_list, LIST);
+        }
+    }
+}
+
+#[test]
 fn porch_hears_why_a_function_failed() {
     let server = Server::runner(&[]);
     let file = list_file(&server, LIST);

@@ -61,6 +61,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         Live::without_pods(&config, exec, &mut tasks).await;
     } else {
         let (runtime, evaluator) = PodRuntime::start(&config, exec, &mut tasks).await?;
+        tags.push(Box::new(runtime.tags()));
         runtimes.push(Box::new(evaluator));
         pods = Some(runtime);
     }

@@ -1,5 +1,7 @@
 //! How callers name functions, and how their registries are asked.
 
+use std::error::Error;
+
 use registry::{Client, Keychain, Reference, Timeouts, Transport};
 use service::EvaluateError;
 
@@ -16,14 +18,24 @@ pub(crate) fn resolve(prefix: &str, image: &str) -> String {
 }
 
 /// Refuses what no registry could have.
-pub(crate) fn check(image: &str) -> Result<(), EvaluateError> {
-    match image.parse::<Reference>() {
-        Ok(_) => Ok(()),
-        Err(reason) => Err(EvaluateError::InvalidImage {
+pub(crate) fn parse(image: &str) -> Result<Reference, EvaluateError> {
+    image.parse().map_err(
+        |reason: registry::InvalidReference| EvaluateError::InvalidImage {
             image: image.to_owned(),
             reason: reason.to_string(),
-        }),
+        },
+    )
+}
+
+/// An error with its causes.
+pub(crate) fn in_full(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
     }
+    text
 }
 
 /// A client for registries as the flags describe them.

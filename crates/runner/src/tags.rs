@@ -6,9 +6,18 @@
 //! answer, and no registry is asked (docs/decisions/0093). Otherwise it is the highest
 //! that the registry has.
 
+use std::{sync::Arc, time::Duration};
+
+use registry::{MetadataError, Reference, TagLists};
 use service::EvaluateError;
 use tokio::time::Instant;
 use versions::Constraint;
+
+use crate::images;
+
+/// Before a constraint is said to have no match, the list is looked up again if it is
+/// older than this: somebody may just have pushed what is missing.
+const OLD_WITHOUT_A_MATCH: Duration = Duration::from_secs(10);
 
 /// Somebody who knows tags of repositories.
 #[tonic::async_trait]
@@ -28,6 +37,69 @@ pub struct Looked {
     pub best: Option<String>,
     /// What was looked at, for the caller: `3 tags of example.com`.
     pub at: String,
+}
+
+/// The tags that registries have.
+#[derive(Debug)]
+pub(crate) struct RegistryTags(pub(crate) Arc<TagLists>);
+
+#[tonic::async_trait]
+impl TagSource for RegistryTags {
+    async fn look(
+        &self,
+        repository: &str,
+        constraint: &Constraint,
+        deadline: Instant,
+    ) -> Result<Looked, EvaluateError> {
+        let reference: Reference = images::parse(repository)?;
+        let unknown = |error| not_listed(&reference, repository, constraint, &error);
+        let look = |tags: &[String]| Looked {
+            best: constraint
+                .choose(tags.iter().map(String::as_str))
+                .matching
+                .into_iter()
+                .next(),
+            at: format!("{} tags at {}", tags.len(), reference.domain()),
+        };
+        let tags = self.0.get(&reference, deadline).await.map_err(unknown)?;
+        let looked = look(&tags);
+        if looked.best.is_some() {
+            return Ok(looked);
+        }
+        let younger = self
+            .0
+            .get_younger(&reference, OLD_WITHOUT_A_MATCH, deadline);
+        Ok(look(&younger.await.map_err(unknown)?))
+    }
+}
+
+/// Why nobody knows which tags there are.
+fn not_listed(
+    reference: &Reference,
+    repository: &str,
+    constraint: &Constraint,
+    error: &MetadataError,
+) -> EvaluateError {
+    let (image, log) = (repository.to_owned(), String::new());
+    let host = reference.domain();
+    let reason = format!(
+        "which of its tags satisfies {:?} is not known, because {host} does not list them: {}; \
+         a version in place of the constraint needs no list",
+        constraint.to_string(),
+        images::in_full(error)
+    );
+    match error {
+        MetadataError::Deadline { .. } => EvaluateError::NoPodInTime {
+            image,
+            waits_for: format!("the list of its tags at {host}"),
+        },
+        MetadataError::Fetch(fetch) if fetch.is_definite() => {
+            EvaluateError::FailedPrecondition { image, reason, log }
+        }
+        MetadataError::Fetch(_) | MetadataError::Lost { .. } => {
+            EvaluateError::Unavailable { image, reason, log }
+        }
+    }
 }
 
 /// Those who know tags, in the order in which they are asked.
@@ -137,5 +209,34 @@ pub(crate) mod tests {
         let constraint = ">=9".parse().unwrap();
         let error = nobody.resolve("a/b", &constraint, Instant::now()).await;
         assert!(matches!(error, Err(EvaluateError::NotFound { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_registry_out_of_reach_is_told_with_its_name_and_the_constraint() {
+        let transport = registry::Transport::default();
+        let timeouts = registry::Timeouts::default();
+        let client = registry::Client::new(registry::Keychain::Default, transport, timeouts);
+        let lists = TagLists::of(Arc::new(client), None);
+        let source = RegistryTags(Arc::new(lists));
+        let constraint = "~0.4".parse().unwrap();
+        let look = |seconds| {
+            let deadline = Instant::now() + Duration::from_secs(seconds);
+            source.look("127.0.0.1:1/a", &constraint, deadline)
+        };
+        let late = look(0).await.unwrap_err();
+        assert!(matches!(late, EvaluateError::NoPodInTime { .. }), "{late}");
+        let error = look(60).await.unwrap_err();
+        assert!(
+            matches!(error, EvaluateError::Unavailable { .. }),
+            "{error}"
+        );
+        let told = error.to_string();
+        let begin = "cannot run function \"127.0.0.1:1/a\": which of its tags satisfies \"~0.4\" is \
+                     not known, because 127.0.0.1:1 does not list them: cannot connect to ";
+        assert!(told.starts_with(begin), "{told}");
+        assert!(
+            told.ends_with("a version in place of the constraint needs no list"),
+            "{told}"
+        );
     }
 }

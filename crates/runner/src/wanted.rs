@@ -30,7 +30,7 @@ pub(crate) enum Wanted {
 
 /// What `image`, a full reference, and `tag` stand for.
 pub(crate) fn wanted(image: &str, tag: &str) -> Result<Wanted, EvaluateError> {
-    images::check(image)?;
+    images::parse(image)?;
     if tag.is_empty() {
         return Ok(Wanted::Exactly(image.to_owned()));
     }
@@ -62,7 +62,7 @@ pub(crate) fn wanted(image: &str, tag: &str) -> Result<Wanted, EvaluateError> {
 }
 
 /// A valid reference without its tag and its digest.
-pub(crate) fn repository(image: &str) -> &str {
+fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or(image);
     match name.rsplit_once(':') {
         // A colon before a slash belongs to a port.

@@ -94,11 +94,8 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             resource_list,
             deadline,
         };
-        // Logged as a part of the name: most calls have none.
-        let image = match tag.as_str() {
-            "" => image,
-            tag => format!("{image} {tag:?}"),
-        };
+        // Most calls have none.
+        let tag = Some(tag).filter(|tag| !tag.is_empty());
         let answer = self.evaluate(evaluation).await;
         let took = begin.elapsed();
         let bytes_out = answer
@@ -119,6 +116,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 let errors_reported = errors.len();
                 tracing::info!(
                     image,
+                    tag,
                     ?took,
                     bytes_in,
                     bytes_out,
@@ -141,6 +139,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 if matches!(code, Code::NotFound | Code::InvalidArgument) {
                     tracing::info!(
                         image,
+                        tag,
                         ?took,
                         bytes_in,
                         ?code,
@@ -150,6 +149,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 } else {
                     tracing::warn!(
                         image,
+                        tag,
                         ?took,
                         bytes_in,
                         ?code,

@@ -69,6 +69,14 @@ impl Binaries {
         })
     }
 
+    /// distribution v3, built if it is not there and that is allowed. No node needs it: tests ask
+    /// for it, and from inside the node there is no way to its sources.
+    pub fn registry(missing: Missing) -> Result<PathBuf> {
+        let binaries = Self::obtain(&[Part::Registry], missing);
+        let binaries = binaries.context("run `cluster registry` outside the node first")?;
+        Ok(binaries.program("registry"))
+    }
+
     /// Writes down which programs the node runs, for those who come later.
     pub(crate) fn record(&self) -> Result<()> {
         fs::write(record(), serde_json::to_vec(&self.directories)?)?;
@@ -162,7 +170,9 @@ fn key(part: Part, go: &str) -> String {
         part.linker_flags(),
         part.programs()
     );
-    for text in [part.go_mod(), part.go_sum(), &flags, go] {
+    let main = part.main_go();
+    let texts = [part.go_mod(), part.go_sum(), &flags, go];
+    for text in texts.into_iter().chain(main) {
         hash.update(text.len().to_le_bytes());
         hash.update(text);
     }
@@ -180,6 +190,9 @@ fn build(part: Part, directory: &Path) -> Result<()> {
     fs::create_dir_all(&module)?;
     fs::write(module.join("go.mod"), part.go_mod())?;
     fs::write(module.join("go.sum"), part.go_sum())?;
+    if let Some(main) = part.main_go() {
+        fs::write(module.join("main.go"), main)?;
+    }
     let began = Instant::now();
     let mut go = Command::new("go");
     go.arg("build")

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use cluster::binaries::{self, Missing};
+use cluster::binaries::{self, Binaries, Missing};
 use cluster::peer::Peer;
 use cluster::{down, exec, status, up};
 
@@ -14,6 +14,7 @@ cluster status           what runs
 cluster exec -- CMD …    run a command inside, with kubectl and its configuration
 cluster shell            the same, with your shell
 cluster peer             build Porch's own function runner, for tests and measurements beside it
+cluster registry         build distribution v3, a registry that sends lists in pages, for tests
 cluster clean            down, and remove the built programs too";
 
 fn main() -> ExitCode {
@@ -35,6 +36,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         ["down"] => down::down()?,
         ["status"] => status::print()?,
         ["peer"] => println!("{}", Peer::obtain(Missing::Build)?.server.display()),
+        ["registry"] => println!("{}", Binaries::registry(Missing::Build)?.display()),
         ["clean"] => {
             down::down()?;
             binaries::clean()?;

@@ -14,6 +14,7 @@ pub(crate) enum Part {
     Functions,
     ApplySetters,
     Peer,
+    Registry,
 }
 
 /// One program: the name it is kept under, its package, and its pinned version.
@@ -34,14 +35,15 @@ impl Part {
         Self::ApplySetters,
     ];
 
-    /// All there are; the peer is built only for those who ask for it.
-    pub(crate) const ALL: [Self; 6] = [
+    /// All there are; the peer and the registry are built only for those who ask for them.
+    pub(crate) const ALL: [Self; 7] = [
         Self::Etcd,
         Self::Kubernetes,
         Self::CoreDns,
         Self::Functions,
         Self::ApplySetters,
         Self::Peer,
+        Self::Registry,
     ];
 
     #[must_use]
@@ -53,6 +55,7 @@ impl Part {
             Self::Functions => "functions",
             Self::ApplySetters => "apply-setters",
             Self::Peer => "peer",
+            Self::Registry => "registry",
         }
     }
 
@@ -65,6 +68,7 @@ impl Part {
             Self::Functions => include_str!("../go/functions/go.mod"),
             Self::ApplySetters => include_str!("../go/apply-setters/go.mod"),
             Self::Peer => include_str!("../go/peer/go.mod"),
+            Self::Registry => include_str!("../go/registry/go.mod"),
         }
     }
 
@@ -77,6 +81,16 @@ impl Part {
             Self::Functions => include_str!("../go/functions/go.sum"),
             Self::ApplySetters => include_str!("../go/apply-setters/go.sum"),
             Self::Peer => include_str!("../go/peer/go.sum"),
+            Self::Registry => include_str!("../go/registry/go.sum"),
+        }
+    }
+
+    /// A program of our own around the modules, where theirs does not do.
+    #[must_use]
+    pub(crate) fn main_go(self) -> Option<&'static str> {
+        match self {
+            Self::Registry => Some(include_str!("../go/registry/main.go")),
+            _ => None,
         }
     }
 
@@ -125,6 +139,7 @@ impl Part {
                     "github.com/grpc-ecosystem/grpc-health-probe",
                 ),
             ],
+            Self::Registry => &[("registry", "function-runner.test/registry")],
         }
     }
 
@@ -133,7 +148,10 @@ impl Part {
         let program = |(name, package): &(&'static str, &'static str)| Program {
             name,
             package,
-            version: pinned(self.go_mod(), package),
+            version: match self.main_go() {
+                None => pinned(self.go_mod(), package),
+                Some(_) => pinned(self.go_mod(), "github.com/distribution/distribution/v3"),
+            },
         };
         self.packages().iter().map(program).collect()
     }

@@ -1,5 +1,6 @@
 //! `function-runner inspect`: what a person asks when an image misbehaves.
 
+mod matching;
 mod shown;
 
 use std::{
@@ -9,25 +10,36 @@ use std::{
     time::Duration,
 };
 
+use anyhow::anyhow;
 use functions::{
     catalog::Chosen,
     reference::{self, Rules},
 };
 use goflags::{FlagError, Group, flag, value};
-use registry::{Digest, Reference, Timeouts};
+use matching::Matching;
+use registry::{Client, Digest, Image, Reference, Report, Timeouts};
 use tokio::time::Instant;
+use versions::Constraint;
 
 use crate::{
     args::{DEFAULT_IMAGE_PREFIX, REGISTRIES},
     config::{LogConfig, RegistryConfig},
     exec::bundled,
     images, logging,
+    wanted::{Wanted, wanted},
 };
 
 static FLAGS: &[Group] = &[
     Group {
         title: "Flags",
         flags: &[
+            flag::value(
+                "tag",
+                "TAG",
+                "",
+                "A version, or a version constraint such as '>=v0.4.0 <v0.5', in place of the \
+                 image's own tag.",
+            ),
             flag::value("o", "FORMAT", "text", "text or json."),
             flag::value(
                 "timeout",
@@ -47,7 +59,9 @@ const HELP: &str = "\
 Asks an image's registry what the server would ask it, and shows the answer: the digest, the
 platform, the command that runs, which credentials and which certificates were used, and how each
 request went. Secrets are never shown. Where a bundled release stands for the image, it is named:
-a server answers with it, unless its configuration says otherwise.
+a server answers with it, unless its configuration says otherwise. For a version constraint it
+shows which of the repository's tags satisfy it, and why the others do not; the highest one is
+looked at.
 
 Usage:
   function-runner inspect IMG [FLAGS]
@@ -55,6 +69,9 @@ Usage:
 Examples:
   # Why does this image not start?
   function-runner inspect set-labels:v0.2
+
+  # Which version does this constraint stand for, and why?
+  function-runner inspect set-labels --tag '>=v0.1.4 <v0.2'
 
   # A private registry, with the flags of the server:
   function-runner inspect harbor.example.com/team/function:v1 \\
@@ -70,7 +87,9 @@ cannot be understood.
 
 #[derive(Debug)]
 struct Inquiry {
+    /// Without a tag if there is a constraint.
     reference: Reference,
+    constraint: Option<Constraint>,
     json: bool,
     timeout: Duration,
     config: RegistryConfig,
@@ -99,11 +118,22 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Inquiry>, String> {
         .map_err(|image| format!("{image:?} is not UTF-8"))?;
     let prefix = flags.text("default-image-prefix").map_err(complain)?;
     let image = images::resolve(&prefix, &image);
-    let reference = image
-        .parse()
-        .map_err(|reason| format!("{image:?} names no image: {reason}"))?;
+    let parse = |image: &str| {
+        let reference = image.parse::<Reference>();
+        reference.map_err(|reason| format!("{image:?} names no image: {reason}"))
+    };
+    parse(&image)?;
+    let tag = flags.text("tag").map_err(complain)?;
+    let (image, constraint) = match wanted(&image, &tag).map_err(|error| error.to_string())? {
+        Wanted::Exactly(image) => (image, None),
+        Wanted::Matching {
+            repository,
+            constraint,
+        } => (repository, Some(constraint)),
+    };
     Ok(Some(Inquiry {
-        reference,
+        reference: parse(&image)?,
+        constraint,
         json: flags.get("o", format).map_err(complain)?,
         timeout: flags
             .get("timeout", value::positive_duration)
@@ -137,18 +167,78 @@ fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()?;
     let deadline = Instant::now() + inquiry.timeout;
-    let (found, report) = runtime.block_on(client.inspect(&inquiry.reference, deadline));
-    let found = found.map_err(anyhow::Error::new);
-    let digest = found.as_ref().ok().map(|image| &image.digest);
-    let bundled = bundled_release(&inquiry.reference, digest);
-    let shown = shown::Inspection::new(&inquiry.reference, &found, &report, bundled);
+    let asked = runtime.block_on(inquiry.ask(&client, deadline));
+    let shown = shown::Inspection::new(&asked);
     let text = if inquiry.json {
         serde_json::to_string_pretty(&shown)? + "\n"
     } else {
         shown.to_string()
     };
     io::stdout().lock().write_all(text.as_bytes())?;
-    found.map(|_| ExitCode::SUCCESS)
+    asked.found.map(|_| ExitCode::SUCCESS)
+}
+
+/// What came of an inquiry.
+#[derive(Debug)]
+struct Asked {
+    /// What was asked about in the end.
+    reference: Reference,
+    matching: Option<Matching>,
+    found: anyhow::Result<Image>,
+    report: Report,
+}
+
+impl Inquiry {
+    async fn ask(&self, client: &Client, deadline: Instant) -> Asked {
+        let Some(constraint) = &self.constraint else {
+            let (found, report) = client.inspect(&self.reference, deadline).await;
+            return Asked {
+                reference: self.reference.clone(),
+                matching: None,
+                found: found.map_err(anyhow::Error::new),
+                report,
+            };
+        };
+        let (tags, report) = client.tags(&self.reference, deadline).await;
+        let repository = self.reference.to_string();
+        let mut asked = Asked {
+            reference: self.reference.clone(),
+            matching: None,
+            found: Err(anyhow!("no tag of {repository} satisfies {constraint}")),
+            report,
+        };
+        let tags = match tags {
+            Ok(tags) => tags,
+            Err(error) => {
+                asked.found = Err(error.into());
+                return asked;
+            }
+        };
+        let choice = constraint.choose(tags.iter().map(String::as_str));
+        let best = choice.matching.first();
+        let best = best.and_then(|tag| format!("{repository}:{tag}").parse().ok());
+        asked.matching = Some(Matching::new(&repository, constraint, choice));
+        if let Some(reference) = best {
+            let (found, report) = client.inspect(&reference, deadline).await;
+            asked.reference = reference;
+            asked.found = found.map_err(anyhow::Error::new);
+            asked.report = asked.report.then(report);
+        }
+        asked
+    }
+}
+
+impl Asked {
+    /// The bundled release that a server answers calls of the image with, as far as the
+    /// image says: by its name, or by the digest that its tag has. Which one satisfies a
+    /// constraint is reported with the tags.
+    fn bundled(&self) -> Option<Chosen> {
+        if self.matching.is_some() {
+            return None;
+        }
+        let digest = self.found.as_ref().ok().map(|image| &image.digest);
+        bundled_release(&self.reference, digest)
+    }
 }
 
 /// The bundled release that a server answers calls of the image with, as far as the
@@ -205,11 +295,22 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_replaces_the_images_own_and_may_be_a_constraint() {
+        let inquiry = parsed("a.b/fn:v9 --tag v0.4").unwrap();
+        assert_eq!(inquiry.reference.to_string(), "a.b/fn:v0.4");
+        assert!(inquiry.constraint.is_none());
+        let inquiry = parsed("a.b/fn:v9 --tag ~0.4").unwrap();
+        assert_eq!(inquiry.reference.to_string(), "a.b/fn");
+        assert_eq!(inquiry.constraint.unwrap().to_string(), "~0.4");
+    }
+
+    #[test]
     fn what_cannot_be_meant_is_refused() {
         for (line, complaint) in [
             ("", "which image?"),
             ("a/b c/d", "one image at a time"),
             ("a/B", "names no image: its repository"),
+            ("a/b --tag -x", "invalid tag \"-x\" for function"),
             ("a/b -o yaml", "expected text or json"),
             ("a/b --port 1", "unknown flag --port"),
         ] {

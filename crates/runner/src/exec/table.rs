@@ -15,7 +15,6 @@ use super::{bundled, program::Program};
 use crate::{
     args::DEFAULT_IMAGE_PREFIX,
     function_config::plain::{Bundled, Executable, Origin, PodRule, Split, Wanted},
-    wanted,
 };
 use functions::{
     catalog::Chosen,
@@ -72,18 +71,15 @@ impl Table {
 
     /// The tags of a repository that can be run, in no order, some perhaps twice.
     pub(super) fn tags<'a>(&'a self, repository: &str) -> Vec<&'a str> {
-        let listed = self.by_image.keys().filter_map(|image| {
-            let is_its = wanted::repository(image) == repository && !image.contains('@');
-            image
-                .strip_prefix(repository)?
-                .strip_prefix(':')
-                .filter(|_| is_its)
-        });
+        let tag_of = |image: &'a String| image.strip_prefix(repository)?.strip_prefix(':');
+        let listed = self.by_image.keys().filter_map(tag_of);
         let rules = self.rules.iter();
         let released = rules.flat_map(|rules| reference::releases(repository, rules));
-        let released = released.filter(|chosen| self.released(*chosen).is_some());
-        listed
-            .chain(released.map(|chosen| chosen.release.version))
+        let tags = listed.chain(released.map(|chosen| chosen.release.version));
+        // Neither what stands behind a port's colon or before a digest, nor what is
+        // left to other runtimes.
+        tags.filter(|tag| !tag.contains(['/', '@']))
+            .filter(|tag| self.find(&format!("{repository}:{tag}")).is_some())
             .collect()
     }
 

@@ -6,7 +6,7 @@ use std::{convert::Infallible, env, sync::Arc};
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
-use registry::{Metadata, Timeouts};
+use registry::{Metadata, TagLists, Timeouts};
 use service::Tasks;
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
@@ -36,6 +36,7 @@ use crate::{
     images,
     pool::{Pool, Settings, Worker},
     stop::PODS_LEFT_WITHIN,
+    tags::RegistryTags,
 };
 
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
@@ -50,6 +51,7 @@ pub struct PodRuntime {
     worker: Ending,
     life: Ending,
     is_ready: watch::Receiver<bool>,
+    tags: Arc<TagLists>,
 }
 
 impl PodRuntime {
@@ -131,8 +133,14 @@ impl PodRuntime {
             worker: worker_ends,
             life: life_ends,
             is_ready,
+            tags: parts.tags,
         };
         Ok((runtime, evaluator))
+    }
+
+    /// The tags that pods could run.
+    pub(crate) fn tags(&self) -> RegistryTags {
+        RegistryTags(Arc::clone(&self.tags))
     }
 
     /// Waits until adoption is done and every function of the warm-up is ready
@@ -177,6 +185,7 @@ struct Parts {
     functions: Arc<Functions>,
     owners: Arc<Owners>,
     lost: mpsc::Receiver<Loss>,
+    tags: Arc<TagLists>,
 }
 
 impl Parts {
@@ -215,7 +224,8 @@ impl Parts {
             let (name, file) = (&registry.pull_secret, &registry.auth_file);
             PullSecret::new(client(), &pod.namespace, name, file)
         });
-        let images = images::client(registry, Timeouts::default());
+        let images = Arc::new(images::client(registry, Timeouts::default()));
+        let tags = TagLists::of(Arc::clone(&images), registry.metadata_ttl);
         let launcher = PodLauncher {
             pods,
             services: service_api,
@@ -242,6 +252,7 @@ impl Parts {
             functions,
             owners,
             lost,
+            tags: Arc::new(tags),
         }
     }
 }

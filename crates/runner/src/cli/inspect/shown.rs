@@ -2,17 +2,20 @@
 
 use std::{fmt, path::PathBuf};
 
-use functions::catalog::Chosen;
-use registry::{Image, Origin, Reference, Report};
+use registry::{Image, Origin, Reference};
 use serde::Serialize;
+
+use super::{Asked, matching::Matching};
 
 /// What was found out, in words. Fields without a value are left out.
 #[derive(Debug, Serialize)]
-pub(super) struct Inspection {
+pub(super) struct Inspection<'a> {
     image: String,
     /// The bundled release that answers calls of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     bundled: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<&'a Matching>,
     #[serde(flatten)]
     found: Option<Found>,
     credentials: Option<Credentials>,
@@ -51,13 +54,14 @@ struct Request {
     milliseconds: u128,
 }
 
-impl Inspection {
-    pub(super) fn new(
-        reference: &Reference,
-        found: &anyhow::Result<Image>,
-        report: &Report,
-        bundled: Option<Chosen>,
-    ) -> Self {
+impl<'a> Inspection<'a> {
+    pub(super) fn new(asked: &'a Asked) -> Self {
+        let Asked {
+            reference,
+            matching,
+            found,
+            report,
+        } = asked;
         let (found, error) = match found {
             Ok(image) => (Some(Found::new(reference, image)), None),
             Err(error) => (None, Some(format!("{error:#}"))),
@@ -70,7 +74,8 @@ impl Inspection {
         });
         Self {
             image: reference.to_string(),
-            bundled: bundled.map(|chosen| chosen.to_string()),
+            bundled: asked.bundled().map(|chosen| chosen.to_string()),
+            tags: matching.as_ref(),
             found,
             credentials: report.credentials.as_ref().map(Credentials::new),
             tls: report.tls.as_ref().map(ToString::to_string),
@@ -105,10 +110,13 @@ impl Credentials {
     }
 }
 
-impl fmt::Display for Inspection {
+impl fmt::Display for Inspection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<13}{}", "Image:", self.image)?;
+        if let Some(tags) = self.tags {
+            write!(f, "{tags}")?;
+        }
         let mut line = |name: &str, value: &str| writeln!(f, "{name:<13}{value}");
-        line("Image:", &self.image)?;
         if let Some(release) = &self.bundled {
             line("Bundled:", &format!("{release} answers for it"))?;
         }

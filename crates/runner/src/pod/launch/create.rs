@@ -11,8 +11,9 @@ use registry::{Image, Reference};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{PodLauncher, explain::in_full};
+use super::PodLauncher;
 use crate::{
+    images::in_full,
     pod::{
         api::{ApiError, Step},
         blueprint::{self, Blueprint},

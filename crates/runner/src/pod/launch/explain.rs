@@ -1,6 +1,6 @@
 //! Why a pod did not come up, in words for its callers.
 
-use std::{error::Error, sync::Once, time::Duration};
+use std::{sync::Once, time::Duration};
 
 use kube::api::LogParams;
 use registry::MetadataError;
@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::PodLauncher;
 use crate::{
+    images::in_full,
     pod::{progress::Progress, seen::SeenPod},
     pool::{Failure, Outlook},
 };
@@ -78,15 +79,4 @@ pub(super) fn unknown_image(error: &MetadataError) -> Failure {
         MetadataError::Fetch(fetch) if fetch.is_definite() => Failure::lasting(reason),
         _ => Failure::passing(reason),
     }
-}
-
-/// An error with its causes.
-pub(super) fn in_full(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
