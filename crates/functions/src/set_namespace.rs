@@ -59,10 +59,6 @@ struct Behaviour {
     wants_one_origin: bool,
 }
 
-#[allow(
-    dead_code,
-    reason = "golden cases still differ, so nothing is answered by it"
-)]
 const V0_4_2: SetNamespace = SetNamespace(Behaviour {
     wrong_config_fails: false,
     wants_one_origin: true,
@@ -91,35 +87,19 @@ const V0_4_1: Visits = Visits {
     wrong_config: WrongConfig::Fails,
     on_panic: OnPanic::FieldsTold,
 };
-#[allow(
-    dead_code,
-    reason = "golden cases still differ, so nothing is answered by it"
-)]
 const V0_4_0: Visits = Visits {
     wrong_config: WrongConfig::Reported,
     ..V0_4_1
 };
-#[allow(
-    dead_code,
-    reason = "golden cases still differ, so nothing is answered by it"
-)]
 const V0_3_4: Visits = Visits {
     scope: Scope::One,
     wrong_config: WrongConfig::Reported,
     on_panic: OnPanic::Dies,
 };
-#[allow(
-    dead_code,
-    reason = "golden cases still differ, so nothing is answered by it"
-)]
 const V0_3_2: Visits = Visits {
     on_panic: OnPanic::Told,
     ..V0_3_4
 };
-#[allow(
-    dead_code,
-    reason = "golden cases still differ, so nothing is answered by it"
-)]
 const V0_3_0: Visits = Visits {
     scope: Scope::OneWithoutRoleBindings,
     ..V0_3_2

@@ -7,20 +7,24 @@ use functions::{Clock, catalog};
 /// The processor time that this thread has had: a busy machine does not add to it.
 fn processor_time() -> Duration {
     let spent = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let nanoseconds = spent.split_whitespace().next().map(str::parse);
-    Duration::from_nanos(nanoseconds.unwrap().unwrap())
+    let nanoseconds = spent
+        .split_whitespace()
+        .next()
+        .and_then(|it| it.parse().ok());
+    Duration::from_nanos(nanoseconds.expect("a number"))
 }
 
 /// The least processor time of some runs.
 fn time(function: &str, input: &str) -> Duration {
-    let function = catalog::find(function).unwrap();
+    let function = catalog::find(function).expect("a function");
     let run = || {
         let begin = processor_time();
-        let ended = function.run(input.as_bytes(), &Clock::default()).unwrap();
+        let ended = function.run(input.as_bytes(), &Clock::default());
+        let ended = ended.expect("no deadline");
         assert_eq!(ended.exit, 0, "{function}: {}", ended.stderr);
         processor_time().saturating_sub(begin)
     };
-    (0..3).map(|_| run()).min().unwrap()
+    (0..3).map(|_| run()).min().expect("some runs")
 }
 
 /// Loops over pairs would take 16 times as long.
