@@ -3,7 +3,7 @@
 use crate::{
     configs::{PATTERNS, config},
     dice::Dice,
-    objects::{object, text},
+    objects::{object, place, text},
     tree::{Style, Tree, list, map, scalar, write, wrong},
 };
 
@@ -15,7 +15,15 @@ pub(crate) fn generate(function: &str, dice: &mut Dice) -> String {
         _ => 1 + dice.below(4),
     };
     let mut items: Vec<Tree> = (0..count).map(|_| object(dice)).collect();
-    // A starlark program prints what it finds in an order of chance: its items are plain.
+    const NEW: &str = "internal.config.kubernetes.io";
+    const OLD: &str = "config.kubernetes.io";
+    let choices: [&[&str]; 6] = [&[], &[], &[NEW], &[NEW], &[NEW, OLD], &[OLD]];
+    let spellings = dice.pick(&choices);
+    let is_mixed = dice.percent(4);
+    for item in &mut items {
+        let own = dice.pick(&choices);
+        place(item, if is_mixed { own } else { spellings }, dice);
+    }
     let is_setters = function.ends_with("-setters") || function == "search-replace";
     for item in &mut items {
         if is_setters || dice.percent(3) {

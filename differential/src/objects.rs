@@ -256,17 +256,7 @@ fn drop_fields(tree: &mut Tree, is_top: bool, dice: &mut Dice) {
 fn annotate(object: &mut Tree, dice: &mut Dice) {
     let name = dice.pick(NAMES);
     let namespace = dice.pick(NAMESPACES);
-    let file = dice.pick(&["a.yaml", "dir/b.yaml", "Kptfile", "x y.yaml"]);
-    let index = dice.pick(&["'0'", "\"1\"", "2"]);
     let possible = [
-        (
-            "internal.config.kubernetes.io/path",
-            30,
-            format!("'{file}'"),
-        ),
-        ("internal.config.kubernetes.io/index", 30, index.to_owned()),
-        ("config.kubernetes.io/path", 15, format!("'{file}'")),
-        ("config.kubernetes.io/index", 15, index.to_owned()),
         (
             "internal.config.kubernetes.io/seqindent",
             10,
@@ -311,9 +301,28 @@ fn annotate(object: &mut Tree, dice: &mut Dice) {
     let mut annotations = Vec::new();
     for (key, chance, value) in possible {
         if dice.percent(chance) {
-            annotations.push((key, value));
+            annotations.push((key.to_owned(), value));
         }
     }
+    add_annotations(object, annotations);
+}
+
+/// Where an object is written to, in one or both spellings.
+pub(crate) fn place(object: &mut Tree, spellings: &[&str], dice: &mut Dice) {
+    let file = dice.pick(&["'a.yaml'", "dir/b.yaml", "'Kptfile'", "\"x y.yaml\""]);
+    let index = dice.pick(&["'0'", "\"1\"", "2"]);
+    let mut annotations = Vec::new();
+    for spelling in spellings {
+        for (what, value) in [("path", file), ("index", index)] {
+            if dice.percent(95) {
+                annotations.push((format!("{spelling}/{what}"), value.to_owned()));
+            }
+        }
+    }
+    add_annotations(object, annotations);
+}
+
+fn add_annotations(object: &mut Tree, annotations: Vec<(String, String)>) {
     if annotations.is_empty() {
         return;
     }
@@ -325,7 +334,7 @@ fn annotate(object: &mut Tree, dice: &mut Dice) {
     }
     if let Some(known) = metadata.get_mut("annotations") {
         for (key, value) in annotations {
-            known.set(key, scalar(value));
+            known.set(&key, scalar(value));
         }
     }
 }

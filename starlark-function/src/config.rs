@@ -1,6 +1,9 @@
 //! The function's configuration: the script, and its name.
 
-use functions::yaml::Node;
+use functions::{
+    typed::{ConfigMap, check_own},
+    yaml::Node,
+};
 
 use crate::release::{Matching, Release};
 
@@ -93,9 +96,18 @@ fn of_sdk(release: Release, config: &Node) -> Result<&str, String> {
             config.is_a(RUN_GROUP, "v1alpha1", "StarlarkRun"),
         ),
     };
+    let unreadable =
+        |of: &str, error: String| format!("unable to convert object to *{of} with error: {error}");
     let source = match (is_config_map, is_run) {
-        (true, _) => config.text_at(&["data", "source"]),
-        (_, true) => config.text_at(&["source"]),
+        (true, _) => {
+            ConfigMap::read(config).map_err(|error| unreadable("v1.ConfigMap", error))?;
+            config.text_at(&["data", "source"])
+        }
+        (_, true) => {
+            check_own(config, "StarlarkRun", &["source"])
+                .map_err(|error| unreadable("starlark.StarlarkRun", error))?;
+            config.text_at(&["source"])
+        }
         _ => return unknown(config),
     };
     match source {

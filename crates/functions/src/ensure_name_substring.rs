@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::{
     fieldspec::{Create, FieldSpec, replace_scalar},
     function::{Clock, Function, Stop},
-    list::{ResourceList, W3},
+    list::{ResourceList, W3, W3_2026},
     object::{DEPENDS_ON, INDEX, LEGACY_INDEX, LEGACY_PATH, PATH, is_reference_part},
     release::Release,
     resmap,
@@ -31,7 +31,7 @@ const REMOVED: [&str; 8] = [
 ];
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.2.4", W3, &EnsureNameSubstring).of_2026(),
+    Release::native("v0.2.4", W3_2026, &EnsureNameSubstring).of_2026(),
     Release::native("v0.2.1", W3, &EnsureNameSubstring)
         .with_digests(&["sha256:d1c3450f7e23fbc165ebdba258b4cd27bd22a0c5976ddd82f0d68af37ebc5591"]),
     Release::unknown("v0.2.0"),
@@ -58,7 +58,7 @@ impl Function for EnsureNameSubstring {
         let edited = edit_all(&mut objects, &edit, &specs, &known, clock);
         let referred = edited.and_then(|()| references::fix(&mut objects, clock));
         for object in &mut objects {
-            let kept: Vec<(String, String)> = object.node.annotations();
+            let kept = written_annotations(&object.node);
             if kept.is_empty() && object.old_name.is_none() {
                 continue;
             }
@@ -70,6 +70,16 @@ impl Function for EnsureNameSubstring {
         list.items = objects.into_iter().map(|object| object.node).collect();
         referred
     }
+}
+
+/// The annotations as they are written, also those that are nothing.
+fn written_annotations(object: &Node) -> Vec<(String, String)> {
+    let annotations = object.at(&["metadata", "annotations"]);
+    let fields = annotations.map_or(&[][..], Node::fields).iter();
+    let text = |node: &Node| node.value().unwrap_or("").to_owned();
+    fields
+        .map(|(key, value)| (text(key), text(value)))
+        .collect()
 }
 
 /// Where the text goes.
