@@ -158,6 +158,7 @@ fn run(mut command: Command, input: &str, folder: &Path) -> Result<Outcome> {
     let (from, to) = (folder.join("input"), folder.join("output"));
     fs::write(&from, input)?;
     let mut child = command
+        .env_clear()
         .stdin(File::open(&from)?)
         .stdout(File::create(&to)?)
         .stderr(Stdio::null())

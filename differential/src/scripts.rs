@@ -219,7 +219,6 @@ const MODULES: &[&str] = &[
     "krmfn.match_namespace({'metadata': {'namespace': 'a'}}, 'a')",
     "ctx.resource_list['functionConfig']['kind']",
     "ctx.resource_list['functionConfig'].get('params')",
-    "ctx.environment",
     "len(items)",
     "[i['kind'] for i in items]",
     "sorted([i['metadata']['name'] for i in items])",

@@ -51,9 +51,9 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(
     T::deserialize(value).map_err(|GoError(message)| message)
 }
 
-/// The text of a value that has to be text.
-pub(crate) fn text(node: &Node) -> Result<String, String> {
-    read(node, Scalars::Strict)
+/// The text of a value as the SDK reads it; empty if it is none.
+pub fn text(node: &Node) -> String {
+    read(node, Scalars::Strict).unwrap_or_default()
 }
 
 #[derive(Debug)]

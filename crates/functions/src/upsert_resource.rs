@@ -63,6 +63,10 @@ impl Function for UpsertResource {
             if !has_metadata(&object) {
                 return Err(fail());
             }
+            let is_odd = |metadata: &Node| !metadata.is_mapping() && !metadata.is_null();
+            if object.get("metadata").is_some_and(is_odd) {
+                return Err(Stop::Failed("wrong node kind: expected MappingNode".into()));
+            }
             self.upsert(&mut list.items, object, clock)?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use crate::{
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
-    yaml::{Content, Node, ScalarStyle, kind_name},
+    yaml::{Comments, Content, Node, ScalarStyle, kind_name},
 };
 
 /// The spellings of each annotation, the newer one first.
@@ -205,7 +205,13 @@ fn set(item: &mut Node, name: &str, value: &str) {
 
 fn set_in(annotations: &mut Node, name: &str, value: &str) {
     match annotations.get_mut(name) {
-        Some(annotation) => annotation.set_text(value),
+        // Its comments go with the value that it had.
+        Some(annotation) => {
+            annotation.set_text(value);
+            if *annotation.comments() != Comments::default() {
+                *annotation.comments_mut() = Comments::default();
+            }
+        }
         None => {
             let mut text = Node::text(value);
             if let Content::Scalar { style, .. } = &mut text.content {

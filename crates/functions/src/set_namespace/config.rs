@@ -41,13 +41,11 @@ pub(super) fn configure(config: Option<&Node>, odd_is_empty: bool) -> Result<Con
     }
     if config.is_a("fn.kpt.dev", "v1alpha1", "SetNamespace") {
         let fields = ["namespace", "namespaceMatcher"];
-        check_own(config, "SetNamespace", &fields).map_err(|_| {
+        check_own(config, "SetNamespace", &fields, &[]).map_err(|_| {
             "failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace".to_owned()
         })?;
-        let [namespace, matcher] = fields.map(|field| {
-            let value = config.get(field);
-            value.map_or_else(String::new, |value| text(value).unwrap_or_default())
-        });
+        let [namespace, matcher] =
+            fields.map(|field| config.get(field).map_or_else(String::new, text));
         if namespace.is_empty() {
             return Err("`namespace` should not be empty".into());
         }

@@ -63,9 +63,14 @@ struct OwnMeta {
     annotations: BTreeMap<String, String>,
 }
 
-/// Whether an object can be read into the function's own type, whose further fields are text. The
-/// error is Go's.
-pub fn check_own(config: &Node, type_name: &str, fields: &[&str]) -> Result<(), String> {
+/// Whether an object can be read into the function's own type, whose further fields are text or
+/// mappings. The error is Go's.
+pub fn check_own(
+    config: &Node,
+    type_name: &str,
+    texts: &[&'static str],
+    maps: &[&'static str],
+) -> Result<(), String> {
     // Go reads the fields in their order in JSON and reports the first one that is wrong.
     let mut errors: Vec<(&str, String)> = Vec::new();
     if let Err(error) = read::<Own>(config, Scalars::Strict) {
@@ -75,13 +80,22 @@ pub fn check_own(config: &Node, type_name: &str, fields: &[&str]) -> Result<(), 
         });
         errors.push((field.unwrap_or(""), error));
     }
-    for field in fields {
-        let value = config.get(field).filter(|value| !value.is_null());
-        if let Some(value) = value
-            && let Err(error) = read::<String>(value, Scalars::Strict)
-        {
-            let place = format!("Go struct field Type.{field} of type");
-            errors.push((field, error.replace("Go value of type", &place)));
+    let given = |field: &str| config.get(field).filter(|value| !value.is_null());
+    let at = |field: &str, error: String, go_type: &str| {
+        let place = format!("Go struct field Type.{field} of type {go_type}");
+        let known = error.find("Go value of type").unwrap_or(error.len());
+        format!("{}{place}", &error[..known])
+    };
+    for field in texts {
+        if let Some(Err(error)) = given(field).map(|it| read::<String>(it, Scalars::Strict)) {
+            errors.push((field, at(field, error, "string")));
+        }
+    }
+    for field in maps {
+        let odd = given(field).filter(|value| !value.is_mapping());
+        let read = odd.map(|value| read::<BTreeMap<String, String>>(value, Scalars::Strict));
+        if let Some(Err(error)) = read {
+            errors.push((field, at(field, error, "map[string]interface {}")));
         }
     }
     errors.sort_by_key(|(field, _)| *field);
@@ -165,11 +179,16 @@ mod tests {
                 "array into Go struct field ObjectMeta.ResourceMeta.metadata.NameMeta.name of type string",
             ),
             (
+                "params: 1.5",
+                "number into Go struct field StarlarkRun.params of type map[string]interface {}",
+            ),
+            (
                 "source: 7",
                 "number into Go struct field StarlarkRun.source of type string",
             ),
         ] {
-            let error = check_own(&root(text), "StarlarkRun", &["source"]).unwrap_err();
+            let error =
+                check_own(&root(text), "StarlarkRun", &["source"], &["params"]).unwrap_err();
             assert_eq!(error, format!("json: cannot unmarshal {told}"));
         }
     }
