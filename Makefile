@@ -69,6 +69,12 @@ GOLDEN ?= crates/functions/tests/cases
 conformance: build-starlark ## Compare the bundled functions with the real ones' output (GOLDEN=DIR, CONFORMANCE="--only NAME --show 9 --bytes 99.5")
 	STARLARK_FUNCTION=target/release/starlark-function cargo run --quiet --release --locked --package functions --example conformance -- $(GOLDEN) $(CONFORMANCE)
 
+SECONDS ?= 120
+
+.PHONY: differential
+differential: build-starlark ## Compare the bundled functions with the Go functions on generated lists (needs Go; SECONDS=120, DIFFERENTIAL="--only NAME --seed N")
+	cargo run --quiet --release --locked --package differential -- --seconds $(SECONDS) $(DIFFERENTIAL)
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)
 	fuzz/run

@@ -1,6 +1,9 @@
 //! The function's configuration: the script, and its name.
 
-use functions::yaml::Node;
+use functions::{
+    typed::{ConfigMap, check_own, text},
+    yaml::Node,
+};
 
 use crate::release::{Matching, Release};
 
@@ -29,18 +32,16 @@ pub(crate) fn read(release: Release, config: Option<&Node>) -> Result<Program, S
         (None, _) => &empty,
     };
     let source = match release {
-        release if release.is_first() => of_first(config)?,
+        release if release.is_first() => of_first(config)?.to_owned(),
         release if release.uses_sdk() => of_sdk(release, config)?,
-        _ => of_framework(config)?,
+        _ => of_framework(config)?.to_owned(),
     };
-    let name = match config.name() {
+    let name = config.at(&["metadata", "name"]);
+    let name = match name.map_or_else(String::new, text) {
         name if release.takes_name() && !name.is_empty() => name,
-        _ => release.default_name(),
+        _ => release.default_name().to_owned(),
     };
-    Ok(Program {
-        name: name.to_owned(),
-        source: source.to_owned(),
-    })
+    Ok(Program { name, source })
 }
 
 fn of_first(config: &Node) -> Result<&str, String> {
@@ -76,7 +77,7 @@ fn of_framework(config: &Node) -> Result<&str, String> {
     }
 }
 
-fn of_sdk(release: Release, config: &Node) -> Result<&str, String> {
+fn of_sdk(release: Release, config: &Node) -> Result<String, String> {
     let (api_version, kind) = (config.api_version(), config.kind());
     let (group, _) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let (is_config_map, is_run) = match release.matching() {
@@ -93,14 +94,24 @@ fn of_sdk(release: Release, config: &Node) -> Result<&str, String> {
             config.is_a(RUN_GROUP, "v1alpha1", "StarlarkRun"),
         ),
     };
+    let unreadable =
+        |of: &str, error: String| format!("unable to convert object to *{of} with error: {error}");
     let source = match (is_config_map, is_run) {
-        (true, _) => config.text_at(&["data", "source"]),
-        (_, true) => config.text_at(&["source"]),
+        (true, _) => {
+            let mut config =
+                ConfigMap::read(config).map_err(|error| unreadable("v1.ConfigMap", error))?;
+            config.data.remove("source").unwrap_or_default()
+        }
+        (_, true) => {
+            check_own(config, "StarlarkRun", &["source"], &["params"])
+                .map_err(|error| unreadable("starlark.StarlarkRun", error))?;
+            config.get("source").map_or_else(String::new, text)
+        }
         _ => return unknown(config),
     };
-    match source {
-        "" => Err("`source` must not be empty".into()),
-        source => Ok(source),
+    match source.is_empty() {
+        true => Err("`source` must not be empty".into()),
+        false => Ok(source),
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn load(release: Release, name: &str) -> Result<Members, String> {
     let (name, members) = match name {
         "encoding/base64.star" => ("base64", base64::members()),
         "encoding/csv.star" => ("csv", csv::members()),
-        "encoding/json.star" => ("json", json::members()),
+        "encoding/json.star" => ("json", json::members(release.has_encode_indent())),
         "encoding/yaml.star" => ("yaml", yaml::members()),
         "hash.star" => ("hash", hash::members()),
         "krmfn.star" if release.has_krmfn() => ("krmfn", krmfn::members(release)),

@@ -23,6 +23,7 @@ impl Release {
     /// The interpreter's version and options.
     pub(crate) fn dialect(self) -> Dialect {
         let edition = match self {
+            it if it.is_since(5, 6) => Edition::March2026,
             it if it.is_since(5, 1) => Edition::April2025,
             it if it.is_since(5, 0) => Edition::March2023,
             it if it.is_since(3, 0) => Edition::September2021,
@@ -63,6 +64,11 @@ impl Release {
     /// Whether scripts can load modules.
     pub(crate) fn has_modules(self) -> bool {
         self.is_since(3, 0)
+    }
+
+    /// Whether `json.encode_indent` exists.
+    pub(crate) fn has_encode_indent(self) -> bool {
+        self.dialect().edition >= Edition::March2026
     }
 
     pub(crate) fn has_krmfn(self) -> bool {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::{
     fieldspec::{Create, FieldSpec, replace_scalar},
     function::{Clock, Function, Stop},
-    list::{ResourceList, W3},
+    list::{ResourceList, W1, W3, W3_2026},
     object::{DEPENDS_ON, INDEX, LEGACY_INDEX, LEGACY_PATH, PATH, is_reference_part},
     release::Release,
     resmap,
@@ -31,23 +31,44 @@ const REMOVED: [&str; 8] = [
 ];
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.2.4", W3, &EnsureNameSubstring).of_2026(),
-    Release::native("v0.2.1", W3, &EnsureNameSubstring)
+    Release::native("v0.2.4", W3_2026, &V0_2_1).of_2026(),
+    Release::native("v0.2.1", W3, &V0_2_1)
         .with_digests(&["sha256:d1c3450f7e23fbc165ebdba258b4cd27bd22a0c5976ddd82f0d68af37ebc5591"]),
-    Release::unknown("v0.2.0"),
-    Release::unknown("v0.1.1"),
+    Release::native("v0.2.0", W1, &V0_2_0),
+    Release::native("v0.1.1", W1, &V0_1_1),
     Release::unknown("v0.1.0"),
 ];
 
+const V0_2_1: EnsureNameSubstring = EnsureNameSubstring {
+    is_old: false,
+    knows_kpt: true,
+};
+/// Notes of tools stay, and objects may lack kind and name.
+const V0_2_0: EnsureNameSubstring = EnsureNameSubstring {
+    is_old: true,
+    ..V0_2_1
+};
+/// A Kptfile is an object like others, and dependencies do not follow.
+const V0_1_1: EnsureNameSubstring = EnsureNameSubstring {
+    knows_kpt: false,
+    ..V0_2_0
+};
+
 #[derive(Debug)]
-pub(crate) struct EnsureNameSubstring;
+struct EnsureNameSubstring {
+    is_old: bool,
+    knows_kpt: bool,
+}
 
 impl Function for EnsureNameSubstring {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
-        let (edit, more) = configure(list.config())
+        let (edit, more) = configure(list.config(), self.is_old)
             .map_err(|error| format!("failed to load the `functionConfig`: {error}"))?;
-        resmap::check(&list.items)
-            .map_err(|error| format!("failed to convert items to resource map: {error}"))?;
+        let checked = match self.is_old {
+            true => resmap::check_ids(&list.items),
+            false => resmap::check(&list.items),
+        };
+        checked.map_err(|error| format!("failed to convert items to resource map: {error}"))?;
         let known: HashSet<[String; 3]> = list.items.iter().map(key).collect();
         let mut specs = vec![FieldSpec::new("", "", "", "metadata/name", false)];
         specs.extend(more);
@@ -55,21 +76,31 @@ impl Function for EnsureNameSubstring {
             .into_iter()
             .map(Object::new)
             .collect();
-        let edited = edit_all(&mut objects, &edit, &specs, &known, clock);
+        let edited = self.edit_all(&mut objects, &edit, &specs, &known, clock);
         let referred = edited.and_then(|()| references::fix(&mut objects, clock));
         for object in &mut objects {
-            let kept: Vec<(String, String)> = object.node.annotations();
+            let kept = written_annotations(&object.node);
             if kept.is_empty() && object.old_name.is_none() {
                 continue;
             }
             let kept = kept
                 .into_iter()
-                .filter(|(name, _)| !REMOVED.contains(&name.as_str()));
+                .filter(|(name, _)| self.is_old || !REMOVED.contains(&name.as_str()));
             object.node.set_annotations(kept.collect());
         }
         list.items = objects.into_iter().map(|object| object.node).collect();
         referred
     }
+}
+
+/// The annotations as they are written, also those that are nothing.
+fn written_annotations(object: &Node) -> Vec<(String, String)> {
+    let annotations = object.at(&["metadata", "annotations"]);
+    let fields = annotations.map_or(&[][..], Node::fields).iter();
+    let text = |node: &Node| node.value().unwrap_or("").to_owned();
+    fields
+        .map(|(key, value)| (text(key), text(value)))
+        .collect()
 }
 
 /// Where the text goes.
@@ -96,10 +127,12 @@ impl Edit {
     }
 }
 
-fn configure(config: Option<&Node>) -> Result<(Edit, Vec<FieldSpec>), String> {
+fn configure(config: Option<&Node>, is_old: bool) -> Result<(Edit, Vec<FieldSpec>), String> {
     let empty = Node::mapping(Vec::new());
     let config = config.unwrap_or(&empty);
-    resmap::check(std::slice::from_ref(config))?;
+    if !is_old {
+        resmap::check(std::slice::from_ref(config))?;
+    }
     let edit = |mode: &str, text: String| match mode {
         "prepend" => Edit::Prepend(text),
         "append" => Edit::Append(text),
@@ -197,47 +230,52 @@ fn key(object: &Node) -> [String; 3] {
     ]
 }
 
-/// Objects whose names have a meaning of their own.
-fn keeps_its_name(object: &Node) -> bool {
-    let (group, _) = object.group_version();
-    match object.kind() {
-        "CustomResourceDefinition" | "Namespace" => true,
-        "APIService" => group == "apiregistration.k8s.io",
-        "Kptfile" => group == "kpt.dev",
-        _ => false,
-    }
-}
-
-fn edit_all(
-    objects: &mut [Object],
-    edit: &Edit,
-    specs: &[FieldSpec],
-    known: &HashSet<[String; 3]>,
-    clock: &Clock,
-) -> Result<(), Stop> {
-    for object in objects
-        .iter_mut()
-        .filter(|object| !keeps_its_name(&object.node))
-    {
-        clock.check()?;
-        for spec in specs {
-            let is_name = spec.path == "metadata/name";
-            if !spec.selects(&object.node) || contains(&object.node, spec, edit.text()) {
-                continue;
-            }
-            if is_name {
-                object.old_name = Some(object.node.name().to_owned());
-            }
-            let edited = spec.apply(&mut object.node, Create::Scalar, &mut |node, _| {
-                let name = edit.apply(node.value().unwrap_or(""));
-                replace_scalar(node, &name);
-                Ok(())
-            });
-            edited.map_err(|error| format!("failed to transform name substring: {error}"))?;
-            follow_dependency(&mut object.node, edit, known);
+impl EnsureNameSubstring {
+    /// Objects whose names have a meaning of their own.
+    fn keeps_its_name(&self, object: &Node) -> bool {
+        let (group, _) = object.group_version();
+        match object.kind() {
+            "CustomResourceDefinition" | "Namespace" => true,
+            "APIService" => group == "apiregistration.k8s.io",
+            "Kptfile" => self.knows_kpt && group == "kpt.dev",
+            _ => false,
         }
     }
-    Ok(())
+
+    fn edit_all(
+        &self,
+        objects: &mut [Object],
+        edit: &Edit,
+        specs: &[FieldSpec],
+        known: &HashSet<[String; 3]>,
+        clock: &Clock,
+    ) -> Result<(), Stop> {
+        for object in objects
+            .iter_mut()
+            .filter(|object| !self.keeps_its_name(&object.node))
+        {
+            clock.check()?;
+            for spec in specs {
+                let is_name = spec.path == "metadata/name";
+                if !spec.selects(&object.node) || contains(&object.node, spec, edit.text()) {
+                    continue;
+                }
+                if is_name {
+                    object.old_name = Some(object.node.name().to_owned());
+                }
+                let edited = spec.apply(&mut object.node, Create::Scalar, &mut |node, _| {
+                    let name = edit.apply(node.value().unwrap_or(""));
+                    replace_scalar(node, &name);
+                    Ok(())
+                });
+                edited.map_err(|error| format!("failed to transform name substring: {error}"))?;
+                if self.knows_kpt {
+                    follow_dependency(&mut object.node, edit, known);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn contains(object: &Node, spec: &FieldSpec, text: &str) -> bool {

@@ -78,9 +78,12 @@ pub(crate) fn run(
         let ran = list.run(dialect, |list| function.run(list, clock));
         clock.check()?;
         let ended = match ran {
-            Err(Stop::Failed(message)) => failed(message, list.write(dialect, name)),
+            Err(Stop::Failed(message)) => match list.write(dialect, name) {
+                Ok(written) => failed(message, written),
+                Err(message) => failed(message, String::new()),
+            },
             Err(Stop::Printed(message)) => {
-                let written = list.write(dialect, name);
+                let written = list.write(dialect, name).unwrap_or_default();
                 let written = format!("{written}{message}\n");
                 failed(message, written)
             }
@@ -91,10 +94,13 @@ pub(crate) fn run(
                 stderr: format!("panic: {message}\n"),
             },
             Err(stop) => return Err(stop),
-            Ok(()) => Ended {
-                exit: 0,
-                stdout: list.write(dialect, name),
-                stderr: String::new(),
+            Ok(()) => match list.write(dialect, name) {
+                Ok(stdout) => Ended {
+                    exit: 0,
+                    stdout,
+                    stderr: String::new(),
+                },
+                Err(message) => failed(message, String::new()),
             },
         };
         clock.check()?;

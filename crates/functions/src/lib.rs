@@ -36,8 +36,8 @@ mod set_namespace;
 mod set_project_id;
 mod setters;
 pub mod starlark;
-#[allow(dead_code, reason = "its users come with their functions")]
-mod typed;
+#[allow(dead_code, reason = "fields that are only checked")]
+pub mod typed;
 mod upsert_resource;
 pub mod yaml;
 

@@ -45,6 +45,8 @@ pub(crate) enum Heads {
     Kept,
     /// It is lost, unless the list is part of another list's entry.
     Lost,
+    /// It is kept, and what is above the entry's first field stays there.
+    InPlace,
 }
 
 /// kyaml up to 0.10.20: as [`W1`], with the comments above entries lost.
@@ -87,6 +89,14 @@ pub(crate) const W3_PLACES: Dialect = Dialect::Framework {
     places: Places::Reconciled,
 };
 
+/// kyaml 0.21, of the releases of 2026: as [`W3_PLACES`], with comments where they were.
+pub(crate) const W3_2026: Dialect = Dialect::Framework {
+    indent: SequenceIndent::Compact,
+    results: ResultStyle::List,
+    heads: Heads::InPlace,
+    places: Places::Reconciled,
+};
+
 /// The functions SDK.
 pub(crate) const W4: Dialect = Dialect::Sdk;
 
@@ -119,7 +129,7 @@ impl ResourceList {
     pub(crate) fn read(text: &str, dialect: Dialect) -> Result<Self, String> {
         match dialect {
             Dialect::Sdk => Self::read_sdk(text),
-            Dialect::Framework { .. } => Self::read_framework(text)
+            Dialect::Framework { results, .. } => Self::read_framework(text, results)
                 .map_err(|error| format!("failed to read ResourceList input: {error}")),
         }
     }
@@ -141,16 +151,16 @@ impl ResourceList {
                 None => ran,
             };
         };
-        let spellings = places::complete(&mut self.items).map_err(Stop::Refused)?;
+        let before = places::complete(&mut self.items).map_err(Stop::Refused)?;
         match run(self) {
             Ok(()) => {}
             failed @ Err(Stop::Failed(_)) => {
-                places::restore(&mut self.items, spellings).map_err(Stop::Refused)?;
+                places::restore(&mut self.items, &before).map_err(Stop::Refused)?;
                 return failed;
             }
             stopped => return stopped,
         }
-        places::restore(&mut self.items, spellings).map_err(Stop::Refused)
+        places::restore(&mut self.items, &before).map_err(Stop::Refused)
     }
 
     /// As the SDK's first releases, to May 2022, took lists: results of functions that
@@ -175,10 +185,11 @@ impl ResourceList {
             .filter(|config| !config.fields().is_empty())
     }
 
-    /// Writes the list; `function` is the name below which results are told.
-    pub(crate) fn write(self, dialect: Dialect, function: &str) -> String {
+    /// Writes the list; `function` is the name below which results are told. The error is
+    /// what the library says of objects that it cannot write.
+    pub(crate) fn write(self, dialect: Dialect, function: &str) -> Result<String, String> {
         match dialect {
-            Dialect::Sdk => self.write_sdk(),
+            Dialect::Sdk => Ok(self.write_sdk()),
             Dialect::Framework {
                 indent,
                 results,

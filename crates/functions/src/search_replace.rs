@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W0, W1, W2, W3_PLACES, places},
+    list::{ResourceList, W0, W1, W2, W3_2026, places},
     meter,
     object::LEGACY_PATH,
     release::Release,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.2.4", W3_PLACES, &V0_2_4).of_2026(),
+    Release::native("v0.2.4", W3_2026, &V0_2_4).of_2026(),
     Release::native("v0.2.1", W2, &V0_2_1)
         .with_digests(&["sha256:68149a9d65ff8e0da26c57a74f828ac93573fb7211b06c63802107b8d159145d"]),
     Release::native("v0.2.0", W1, &V0_2_0),
@@ -111,12 +111,13 @@ impl Function for SearchReplace {
             if self.copies_path {
                 places::equalise(item);
             }
-            let is_meant = search
-                .by_file
-                .as_ref()
-                .is_none_or(|file| file.is_match(&path));
-            if !is_meant {
-                continue;
+            match &search.by_file {
+                Some(Ok(file)) if !file.is_match(&path) => continue,
+                Some(Err(message)) => {
+                    searched = Err(message.clone());
+                    break;
+                }
+                _ => {}
             }
             search.file = path;
             searched = match search.sets_one_path() {
@@ -162,7 +163,7 @@ impl SearchReplace {
         let expression = datum("by-value-regex");
         let by_file = match datum(BY_FILE).as_str() {
             "" => None,
-            glob if self.matchers.contains(&BY_FILE) => Some(path::glob(glob)?),
+            glob if self.matchers.contains(&BY_FILE) => Some(path::glob(glob)),
             _ => None,
         };
         let search = Search {
@@ -220,7 +221,7 @@ struct Search {
     by_value: String,
     by_regex: Option<Regex>,
     /// Paths of files that are looked at; `None` for all.
-    by_file: Option<Regex>,
+    by_file: Option<Result<Regex, String>>,
     puts_text: bool,
     by_path: String,
     put_value: String,

@@ -13,8 +13,6 @@ use crate::{
 
 const SETTER: &str = "project-id";
 const ANNOTATION: &str = "cnrm.cloud.google.com/project-id";
-/// This function's library notes the object's number before it is read.
-const LINES_OF_LIBRARY: u32 = 1;
 
 pub(crate) const RELEASES: &[Release] = &[
     Release::native("v0.2.1", W3_PLACES, &V0_2_1)
@@ -27,11 +25,13 @@ const V0_2_1: SetProjectId = SetProjectId {
     image: "ghcr.io/kptdev/krm-functions-catalog/apply-setters:v0.2",
     types: Types::Kpt,
     path: PATH,
+    lines_of_library: 0,
 };
 const V0_2_0: SetProjectId = SetProjectId {
     image: "gcr.io/kpt-fn/apply-setters:v0.2",
     types: Types::Sdk,
     path: LEGACY_PATH,
+    lines_of_library: 1,
 };
 const V0_1_0: SetProjectId = SetProjectId {
     image: "gcr.io/kpt-fn/apply-setters:v0.1",
@@ -46,6 +46,9 @@ struct SetProjectId {
     types: Types,
     /// The annotation that tells an object's file.
     path: &'static str,
+    /// Lines that the library adds to an object before it is read, and that are not
+    /// in our lists: the object's number.
+    lines_of_library: u32,
 }
 
 impl Function for SetProjectId {
@@ -99,7 +102,7 @@ fn set_setters(
     for kptfile in items.iter().filter(is_kptfile) {
         clock.check()?;
         with.types
-            .check(kptfile, LINES_OF_LIBRARY)
+            .check(kptfile, with.lines_of_library)
             .map_err(|error| format!("failed to find Kptfile: failed to read Kptfile: {error}"))?;
     }
     let kptfiles: Vec<Node> = items.iter().filter(is_kptfile).cloned().collect();

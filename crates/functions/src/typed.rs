@@ -7,6 +7,8 @@
 //! texts name Go's types: `#[serde(rename = "Replacement")]` names a struct, and a
 //! newtype with a name such as `[]types.Replacement` any other type.
 
+mod configs;
+
 use std::{collections::BTreeMap, fmt};
 
 use serde::{
@@ -19,6 +21,8 @@ use crate::{
     go, json,
     yaml::{Content, Node, Tag, is_old_boolean},
 };
+
+pub use configs::{ConfigMap, check_own};
 
 /// What becomes of scalars whose field is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +49,11 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(
         },
     };
     T::deserialize(value).map_err(|GoError(message)| message)
+}
+
+/// The text of a value as the SDK reads it; empty if it is none.
+pub fn text(node: &Node) -> String {
+    read(node, Scalars::Strict).unwrap_or_default()
 }
 
 #[derive(Debug)]
@@ -81,6 +90,14 @@ struct Value<'de> {
     place: Place,
 }
 
+/// A date is midnight; other times are left as they are written.
+fn time_of(value: &str) -> String {
+    match value.len() {
+        10 => format!("{value}T00:00:00Z"),
+        _ => value.to_owned(),
+    }
+}
+
 /// What JSON would make of a scalar.
 enum Scalar {
     Null,
@@ -104,6 +121,7 @@ impl Value<'_> {
                 let yes = ["y", "yes", "on"];
                 Scalar::Bool(yes.iter().any(|yes| value.eq_ignore_ascii_case(yes)))
             }
+            Tag::Timestamp if !old => Scalar::Text(time_of(value)),
             _ => Scalar::Text(value.to_owned()),
         })
     }

@@ -3,14 +3,14 @@
 
 use crate::{
     function::{Clock, Function, Stop},
-    list::{ResourceList, W1, W3_PLACES},
+    list::{ResourceList, W1, W3_2026, W3_PLACES},
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
     release::Release,
     yaml::Node,
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.2.4", W3_PLACES, &V0_2_1).of_2026(),
+    Release::native("v0.2.4", W3_2026, &V0_2_1).of_2026(),
     Release::native("v0.2.1", W3_PLACES, &V0_2_1)
         .with_digests(&["sha256:e7c19a7dbfb391506ccb021d6b6dc35152c019eed962e16f98831850600ccf40"]),
     Release::native("v0.2.0", W1, &V0_2_0),
@@ -63,6 +63,10 @@ impl Function for UpsertResource {
             if !has_metadata(&object) {
                 return Err(fail());
             }
+            let is_odd = |metadata: &Node| !metadata.is_mapping() && !metadata.is_null();
+            if object.get("metadata").is_some_and(is_odd) {
+                return Err(Stop::Failed("wrong node kind: expected MappingNode".into()));
+            }
             self.upsert(&mut list.items, object, clock)?;
         }
         Ok(())
@@ -71,7 +75,14 @@ impl Function for UpsertResource {
 
 fn has_metadata(object: &Node) -> bool {
     let fields = ["apiVersion", "kind", "metadata"];
-    fields.iter().any(|field| object.get(field).is_some())
+    let says_something = |node: &Node| {
+        node.value().is_some_and(|_| !node.is_null())
+            || !node.fields().is_empty()
+            || !node.items().is_empty()
+    };
+    fields
+        .iter()
+        .any(|field| object.get(field).is_some_and(says_something))
 }
 
 impl UpsertResource {

@@ -3,7 +3,7 @@
 //! The go.mod and go.sum files are part of this program, so a version stands in one place only and
 //! building needs no checkout.
 
-use std::fmt;
+use go_programs::{Module, Program};
 
 /// A module file and the programs built from it together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +15,6 @@ pub(crate) enum Part {
     ApplySetters,
     Peer,
     Registry,
-}
-
-/// One program: the name it is kept under, its package, and its pinned version.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Program {
-    pub(crate) name: &'static str,
-    pub(crate) package: &'static str,
-    pub(crate) version: &'static str,
 }
 
 impl Part {
@@ -144,7 +136,7 @@ impl Part {
     }
 
     #[must_use]
-    pub(crate) fn programs(self) -> Vec<Program> {
+    pub(crate) fn programs(self) -> Vec<Program<'static>> {
         let program = |(name, package): &(&'static str, &'static str)| Program {
             name,
             package,
@@ -154,6 +146,18 @@ impl Part {
             },
         };
         self.packages().iter().map(program).collect()
+    }
+
+    #[must_use]
+    pub(crate) fn module(self) -> Module<'static> {
+        Module {
+            name: self.name(),
+            go_mod: self.go_mod(),
+            go_sum: self.go_sum(),
+            main_go: self.main_go(),
+            linker_flags: self.linker_flags(),
+            programs: self.programs(),
+        }
     }
 
     /// Linker flags. Kubernetes' programs refuse to work together without knowing their version.
@@ -179,16 +183,6 @@ impl Part {
             }
         }
         flags
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.packages().iter().map(|(name, _)| *name).collect();
-        match names[..] {
-            [name] if name == self.name() => formatter.write_str(name),
-            _ => write!(formatter, "{} ({})", self.name(), names.join(", ")),
-        }
     }
 }
 

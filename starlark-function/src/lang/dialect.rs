@@ -9,6 +9,7 @@ pub(crate) enum Edition {
     September2021,
     March2023,
     April2025,
+    March2026,
 }
 
 /// A version and its options.

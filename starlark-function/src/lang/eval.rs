@@ -9,9 +9,7 @@ use std::{cell::RefCell, rc::Rc};
 pub(crate) use call::Closure;
 
 use super::{
-    Dialect, Fallible, Value,
-    dialect::Edition,
-    library, memory,
+    Dialect, Fallible, Value, library, memory,
     syntax::{Names, parse, resolve},
 };
 
@@ -83,8 +81,7 @@ impl Frame {
 /// Runs a program.
 pub(crate) fn run(file: &str, source: &str, dialect: Dialect, host: &Host<'_>) -> Fallible<()> {
     memory::begin_stack();
-    let is_old = dialect.edition < Edition::April2025;
-    let program = parse(file, source, is_old)?;
+    let program = parse(file, source, dialect.edition)?;
     let is_known = |name: &str| {
         host.given.iter().any(|(given, _)| *given == name)
             || library::global(name, dialect).is_some()

@@ -8,20 +8,40 @@ use reader::Reader;
 
 use crate::lang::{Call, Fallible, Thread, Value, iterate, memory, show};
 
-pub(super) fn members() -> super::Members {
-    vec![
+pub(super) fn members(has_encode_indent: bool) -> super::Members {
+    let mut members = vec![
         ("encode", Value::builtin("json.encode", encode)),
         ("decode", Value::builtin("json.decode", decode)),
         ("indent", Value::builtin("json.indent", indent)),
-    ]
+    ];
+    if has_encode_indent {
+        let function = Value::builtin("json.encode_indent", encode_indent);
+        members.push(("encode_indent", function));
+    }
+    members
 }
 
 fn encode(thread: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     call.positional(1, 1)?;
+    Ok(Value::text(encoded(thread, call)?))
+}
+
+fn encoded(thread: &mut Thread<'_>, call: &Call) -> Fallible<Vec<u8>> {
     let mut out = Vec::new();
     let written = write(thread, &call.args[0], &mut out, &mut Vec::new());
     written.map_err(|words| call.told(words))?;
-    Ok(Value::text(out))
+    Ok(out)
+}
+
+fn encode_indent(thread: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
+    let named = call.only_named(["prefix?", "indent?"])?;
+    let prefix: Vec<u8> = named.optional(0)?.unwrap_or_default();
+    let step: Vec<u8> = named.optional(1)?.unwrap_or_else(|| b"\t".to_vec());
+    if call.args.len() != 1 {
+        return call.fail(format!("got {} arguments, want 1", call.args.len()));
+    }
+    let text = encoded(thread, call)?;
+    indented(&text, &prefix, &step)
 }
 
 /// Text as Go's encoder writes it: `<`, `>` and `&` are escaped only beside
@@ -179,12 +199,17 @@ fn indent(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     let text: Vec<u8> = call.arg(0)?;
     let mut reader = Reader { text: &text, at: 0 };
     reader.document().map_err(|words| call.told(words))?;
+    indented(&text, &prefix, &step)
+}
+
+/// JSON with every value in a line of its own.
+fn indented(text: &[u8], prefix: &[u8], step: &[u8]) -> Fallible<Value> {
     let mut out = Vec::new();
     let mut depth = 0_usize;
     let mut in_string = false;
     let mut is_escaped = false;
     let mut needs_line = false;
-    for byte in &text {
+    for byte in text {
         memory::room(out.len() * 2)?;
         if in_string {
             out.push(*byte);
@@ -197,8 +222,8 @@ fn indent(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
         }
         let line = |out: &mut Vec<u8>, depth: usize| {
             out.push(b'\n');
-            out.extend_from_slice(&prefix);
-            (0..depth).for_each(|_| out.extend_from_slice(&step));
+            out.extend_from_slice(prefix);
+            (0..depth).for_each(|_| out.extend_from_slice(step));
         };
         if needs_line && !matches!(byte, b']' | b'}') {
             depth += 1;

@@ -90,7 +90,7 @@ fn index(part: &str) -> Option<usize> {
 pub(super) fn field_and_value(part: &str) -> Result<(&str, &str), String> {
     let inner = part.trim_start_matches('[').trim_end_matches(']');
     inner.split_once('=').ok_or_else(|| {
-        format!("list path element must contain fieldName=fieldValue for element to match: {part}")
+        "list path element must contain fieldName=fieldValue for element to match".to_owned()
     })
 }
 

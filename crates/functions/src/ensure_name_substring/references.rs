@@ -47,7 +47,6 @@ pub(super) fn fix(objects: &mut [Object], clock: &Clock) -> Result<(), Stop> {
     let rows: Vec<(&References, ByName<'_>)> = table
         .iter()
         .map(|references| (references, by_name(references, &targets)))
-        .filter(|(_, targets)| !targets.is_empty())
         .collect();
     for object in objects {
         clock.check()?;
@@ -57,11 +56,7 @@ pub(super) fn fix(objects: &mut [Object], clock: &Clock) -> Result<(), Stop> {
                 let set = spec.apply(&mut object.node, Create::Never, &mut |node, _| {
                     referrer.set(node, spec, candidates)
                 });
-                // Where nothing could be meant, nobody looks at the field.
-                let mut targets = candidates.values().flatten();
-                if let Err(error) = set
-                    && targets.any(|target| referrer.may_refer_to(target))
-                {
+                if let Err(error) = set {
                     let (path, id) = (&spec.path, &referrer.id);
                     return Err(Stop::Failed(format!(
                         "failed to fix name back reference: updating name reference in '{path}' field of '{id}': {error}"

@@ -1,8 +1,9 @@
 //! Reading lists, and what the libraries say of those that are none.
 
-use super::{KIND, ResourceList, earlier};
+use super::{KIND, ResourceList, ResultStyle, earlier, places};
 use crate::{
     go,
+    object::{INDEX, LEGACY_INDEX},
     yaml::{Content, Node, parse_all},
 };
 
@@ -61,18 +62,21 @@ impl ResourceList {
         Ok(list)
     }
 
-    pub(super) fn read_framework(text: &str) -> Result<Self, String> {
+    pub(super) fn read_framework(text: &str, results: ResultStyle) -> Result<Self, String> {
         let text = text.replace("\r\n", "\n");
         let parse = |text: &str| parse_all(text).map_err(|error| error.to_string());
         let parts: Vec<&str> = text.split("\n---\n").collect();
         if let [one] = parts[..] {
             let root = parse(one)?.into_iter().next().map(|document| document.root);
+            let is_list = |root: &Node| {
+                let fields = ["items", "functionConfig"];
+                (root.kind() == KIND || root.kind() == "List")
+                    && fields.iter().any(|field| root.get(field).is_some())
+            };
             return match root {
-                Some(root) if root.kind() == KIND || root.kind() == "List" => {
-                    Ok(Self::from_root(root))
-                }
-                Some(root) if root.is_mapping() => Ok(Self::of(vec![root])),
-                _ => Ok(Self::of(Vec::new())),
+                Some(root) if is_list(&root) => Ok(Self::from_root(root)),
+                Some(root) if root.is_mapping() => Self::of(vec![root], results),
+                _ => Self::of(Vec::new(), results),
             };
         }
         let mut items = Vec::new();
@@ -81,12 +85,21 @@ impl ResourceList {
             let roots = parse(&part)?.into_iter().map(|document| document.root);
             items.extend(roots.take(1).filter(Node::is_mapping));
         }
-        Ok(Self::of(items))
+        Self::of(items, results)
     }
 
     /// Objects that were not in a list.
-    pub(super) fn of(items: Vec<Node>) -> Self {
-        Self {
+    fn of(mut items: Vec<Node>, results: ResultStyle) -> Result<Self, String> {
+        let names: &[&str] = match results {
+            ResultStyle::Named => &[LEGACY_INDEX],
+            ResultStyle::List => &[LEGACY_INDEX, INDEX],
+        };
+        for (number, item) in items.iter_mut().enumerate() {
+            for name in names {
+                places::annotate(item, name, &number.to_string())?;
+            }
+        }
+        Ok(Self {
             api_version: Node::text(""),
             kind: Node::text(""),
             items,
@@ -95,12 +108,17 @@ impl ResourceList {
             refused: None,
             results: Vec::new(),
             keeps_empty_config: false,
-        }
+        })
     }
 
     pub(super) fn from_root(mut root: Node) -> Self {
         let items = match root.remove("items").map(|items| items.content) {
             Some(Content::Sequence { items, .. }) => items,
+            // kyaml takes its keys and values for objects, and then refuses them.
+            Some(Content::Mapping { fields, .. }) => fields
+                .into_iter()
+                .flat_map(|(key, value)| [key, value])
+                .collect(),
             _ => Vec::new(),
         };
         Self {

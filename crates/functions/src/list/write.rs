@@ -1,6 +1,6 @@
 //! Writing lists.
 
-use super::{API_VERSION, Heads, KIND, ResourceList, ResultStyle, sort};
+use super::{API_VERSION, Heads, KIND, ResourceList, ResultStyle, places, sort};
 use crate::{
     results::Form,
     yaml::{Content, Node, SequenceIndent, write_node},
@@ -44,24 +44,19 @@ impl ResourceList {
         style: ResultStyle,
         heads: Heads,
         function: &str,
-    ) -> String {
+    ) -> Result<String, String> {
         let mut items = self.items;
         for item in &mut items {
-            raise_heads(item, heads);
-            let metadata = item.get_mut("metadata");
-            let annotations = metadata
-                .as_ref()
-                .and_then(|metadata| metadata.get("annotations"));
-            let are_empty = annotations.is_some_and(|it| it.is_mapping() && it.fields().is_empty());
-            if let (Some(metadata), true) = (metadata, are_empty) {
-                metadata.remove("annotations");
+            if heads != Heads::InPlace {
+                raise_heads(item, heads);
             }
+            places::clear_empty(item)?;
         }
         let bare = self.kind.value() == Some("");
         if bare {
             let documents: Vec<String> =
                 items.iter().map(|item| write_node(item, indent)).collect();
-            return documents.join("---\n");
+            return Ok(documents.join("---\n"));
         }
         let mut root = Node::mapping(Vec::new());
         let unstyled = |node: &Node| Node::plain(node.value().unwrap_or(""));
@@ -93,7 +88,7 @@ impl ResourceList {
         if let Some(results) = results {
             root.insert("results", results);
         }
-        write_node(&root, indent)
+        Ok(write_node(&root, indent))
     }
 }
 

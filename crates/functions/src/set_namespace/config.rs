@@ -1,8 +1,11 @@
 //! What `set-namespace` is told.
 
+use std::collections::BTreeMap;
+
 use crate::{
     object::{INDEX, PATH},
     results::Report,
+    typed::{ConfigMap, check_own, text},
     yaml::Node,
 };
 
@@ -21,19 +24,8 @@ pub(super) fn configure(config: Option<&Node>, odd_is_empty: bool) -> Result<Con
         return Err("FunctionConfig is missing. Expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`".into());
     };
     if config.is_a("", "v1", "ConfigMap") {
-        let data = config.data();
-        let is_odd = |(key, _): &(&str, &str)| {
-            config
-                .at(&["data", key])
-                .is_some_and(|value| value.as_text().is_none() && !value.is_null())
-        };
-        if !odd_is_empty && data.iter().any(is_odd) {
-            return Err("failed to parse FunctionConfig as ConfigMap".into());
-        }
-        let datum = |name: &str| {
-            let text = config.at(&["data", name]).and_then(Node::as_text);
-            text.unwrap_or("").to_owned()
-        };
+        let data = data(config, odd_is_empty)?;
+        let datum = |name: &str| data.get(name).cloned().unwrap_or_default();
         let namespace = match datum("namespace") {
             given if !given.is_empty() => given,
             _ if config.name() == VARIANT_CONFIG => datum("name"),
@@ -49,30 +41,37 @@ pub(super) fn configure(config: Option<&Node>, odd_is_empty: bool) -> Result<Con
     }
     if config.is_a("fn.kpt.dev", "v1alpha1", "SetNamespace") {
         let fields = ["namespace", "namespaceMatcher"];
-        let odd = |name: &&str| {
-            config
-                .get(name)
-                .is_some_and(|value| value.as_text().is_none() && !value.is_null())
-        };
-        if fields.iter().any(odd) {
-            return Err(
-                "failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace".into(),
-            );
-        }
-        let namespace = config.text_at(&["namespace"]).to_owned();
+        check_own(config, "SetNamespace", &fields, &[]).map_err(|_| {
+            "failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace".to_owned()
+        })?;
+        let [namespace, matcher] =
+            fields.map(|field| config.get(field).map_or_else(String::new, text));
         if namespace.is_empty() {
             return Err("`namespace` should not be empty".into());
         }
-        return Ok(Config {
-            namespace,
-            matcher: config.text_at(&["namespaceMatcher"]).to_owned(),
-        });
+        return Ok(Config { namespace, matcher });
     }
     Err(format!(
         "unknown functionConfig Kind={} ApiVersion={}, expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`",
         config.kind(),
         config.api_version()
     ))
+}
+
+/// The data of a ConfigMap; in some releases what is not text is empty.
+fn data(config: &Node, odd_is_empty: bool) -> Result<BTreeMap<String, String>, String> {
+    if !odd_is_empty {
+        let config = ConfigMap::read(config);
+        let config =
+            config.map_err(|_| "failed to parse FunctionConfig as ConfigMap".to_owned())?;
+        return Ok(config.data);
+    }
+    let keys = config.data().into_iter().map(|(key, _)| key);
+    let datum = |key: &str| {
+        let text = config.at(&["data", key]).and_then(Node::as_text);
+        (key.to_owned(), text.unwrap_or("").to_owned())
+    };
+    Ok(keys.map(datum).collect())
 }
 
 /// An error about the configuration, which names the configuration.
@@ -89,7 +88,10 @@ pub(super) fn about_config(message: String, config: Option<&Node>) -> Report {
     let path = config
         .map_or("", |config| config.annotation(PATH))
         .to_owned();
-    let index = config.and_then(|config| config.annotation(INDEX).parse().ok());
+    let index = config.and_then(|config| {
+        let index = config.at(&["metadata", "annotations", INDEX])?;
+        index.as_text()?.parse().ok()
+    });
     // A path that is not there leaves no index either.
     report.file = Some((path, index.unwrap_or(-1)));
     report

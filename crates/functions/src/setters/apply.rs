@@ -9,7 +9,7 @@ use super::{Visitor, list_comment, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W0, W1, W3_PLACES},
+    list::{ResourceList, W0, W1, W3_2026},
     meter::{charge, replaced},
     object::LEGACY_PATH,
     release::Release,
@@ -18,8 +18,8 @@ use crate::{
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.3.0", W3_PLACES, &V0_3_0).of_2026(),
-    Release::native("v0.2.5", W3_PLACES, &V0_2_5).of_2026(),
+    Release::native("v0.3.0", W3_2026, &V0_3_0).of_2026(),
+    Release::native("v0.2.5", W3_2026, &V0_2_5).of_2026(),
     Release::native("v0.2.2", W1, &V0_2_0)
         .with_digests(&["sha256:b13f1cb460e04461290c6a43dbd9c76c8e0d7eced95d5c7a0e8a80ea2253204d"]),
     Release::native("v0.2.1", W1, &V0_2_0),

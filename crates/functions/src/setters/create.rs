@@ -4,7 +4,7 @@ use super::{Visitor, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W1, W3_PLACES},
+    list::{ResourceList, W1, W3_2026},
     meter::charge,
     object::LEGACY_PATH,
     release::Release,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::native("v0.1.4", W3_PLACES, &V0_1_4).of_2026(),
+    Release::native("v0.1.4", W3_2026, &V0_1_4).of_2026(),
     Release::native("v0.1.1", W1, &V0_1_1),
     // The order in which it looks for values is chance.
     Release::unknown("v0.1.0"),

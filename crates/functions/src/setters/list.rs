@@ -25,7 +25,6 @@ const V0_1_1: ListSetters = ListSetters {
     none_fails: false,
     types: Types::Kpt,
     path: PATH,
-    lines_of_library: 1,
 };
 const HEAD: ListSetters = ListSetters {
     none_fails: false,
@@ -35,7 +34,6 @@ const V0_1_0: ListSetters = ListSetters {
     none_fails: true,
     types: Types::Sdk,
     path: LEGACY_PATH,
-    lines_of_library: 0,
 };
 
 #[derive(Debug)]
@@ -45,8 +43,6 @@ struct ListSetters {
     types: Types,
     /// The annotation that tells an object's file.
     path: &'static str,
-    /// What the library adds to an object before it is read.
-    lines_of_library: u32,
 }
 
 impl Function for ListSetters {
@@ -100,7 +96,7 @@ impl ListSetters {
             return Ok(Vec::new());
         };
         self.types
-            .check(kptfile, self.lines_of_library)
+            .check(kptfile, 0)
             .map_err(|error| format!("unable to read Kptfile: {error}"))?;
         let mut setters = Vec::new();
         let mutators = kptfile

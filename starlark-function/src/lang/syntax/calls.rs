@@ -7,7 +7,7 @@ use super::{
     ast::{Argument, Function, Ident, Param},
     resolve::{Found, Resolver},
 };
-use crate::lang::Fallible;
+use crate::lang::{Fallible, dialect::Edition};
 
 impl Resolver<'_> {
     pub(super) fn arguments(&mut self, at: Position, arguments: &[Argument]) -> Fallible<()> {
@@ -93,11 +93,17 @@ impl Resolver<'_> {
             locals: Vec::new(),
             captured: Vec::new(),
         });
+        // Older editions let a function leave the loop around it.
+        let outer = match self.dialect.edition >= Edition::March2026 {
+            true => std::mem::take(&mut self.loops),
+            false => self.loops,
+        };
         self.push(Some(index));
         self.params(index, &function.params)?;
         self.statements(&function.body)?;
         self.resolve_locals(self.block);
         self.pop();
+        self.loops = outer;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use super::{
     scan::{Payload, Scanner},
     token::Named,
 };
-use crate::lang::{Fallible, memory};
+use crate::lang::{Fallible, dialect::Edition, memory};
 
 pub(super) struct Parser<'a> {
     pub(super) scanner: Scanner<'a>,
@@ -24,14 +24,14 @@ pub(super) struct Parser<'a> {
 pub(in crate::lang) fn parse(
     file: &str,
     source: &str,
-    late_positions: bool,
+    edition: Edition,
 ) -> Fallible<Vec<Statement>> {
     let mut parser = Parser {
-        scanner: Scanner::new(file, source),
+        scanner: Scanner::new(file, source, edition),
         token: Token::End,
         payload: Payload::Nothing,
         at: Position::default(),
-        late_positions,
+        late_positions: edition < Edition::April2025,
     };
     parser.advance()?;
     let mut statements = Vec::new();

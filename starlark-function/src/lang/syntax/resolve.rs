@@ -69,7 +69,7 @@ pub(in crate::lang) fn resolve(
 
 pub(super) struct Resolver<'a> {
     file: &'a str,
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
     is_known: &'a dyn Fn(&str) -> bool,
     pub(super) block: usize,
     blocks: Vec<Block>,
@@ -79,7 +79,7 @@ pub(super) struct Resolver<'a> {
     by_name: HashMap<Rc<str>, usize>,
     /// Variables of comprehensions and loads outside of functions.
     locals: Vec<usize>,
-    loops: usize,
+    pub(super) loops: usize,
     conditions: usize,
 }
 

@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 
 use super::{Position, Token, complaint, quote::unquote};
-use crate::lang::{Fallible, Int};
+use crate::lang::{Fallible, Int, dialect::Edition};
 
 /// What a token carries.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,7 @@ pub(super) enum Payload {
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
     file: &'a str,
+    edition: Edition,
     rest: &'a [u8],
     pub(super) position: Position,
     depth: usize,
@@ -33,9 +34,10 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(file: &'a str, source: &'a str) -> Self {
+    pub(super) fn new(file: &'a str, source: &'a str, edition: Edition) -> Self {
         Self {
             file,
+            edition,
             rest: source.as_bytes(),
             position: Position { line: 1, column: 1 },
             depth: 0,
@@ -213,7 +215,7 @@ impl<'a> Scanner<'a> {
             }
             self.read_while(|c| is_word_start(c) || c.is_ascii_digit());
             let word = String::from_utf8_lossy(&from[..from.len() - self.rest.len()]).into_owned();
-            return Ok(match Token::keyword(&word) {
+            return Ok(match Token::keyword(&word, self.edition) {
                 Some(keyword) => (keyword, Payload::Nothing),
                 None => (Token::Ident, Payload::Word(word)),
             });

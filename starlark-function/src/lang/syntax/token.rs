@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::lang::dialect::Edition;
+
 macro_rules! tokens {
     ($($name:ident = $text:literal),* $(,)?) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,9 @@ tokens! {
     And = "and", Break = "break", Continue = "continue", Def = "def", Elif = "elif",
     Else = "else", For = "for", If = "if", In = "in", Lambda = "lambda", Load = "load",
     Not = "not", NotIn = "not in", Or = "or", Pass = "pass", Return = "return", While = "while",
+    As = "as", Async = "async", Await = "await", Class = "class", Del = "del", Except = "except",
+    Finally = "finally", From = "from", Global = "global", Import = "import", Is = "is",
+    Nonlocal = "nonlocal", Raise = "raise", Try = "try", With = "with", Yield = "yield",
 }
 
 /// A token as errors name it: signs in quotes.
@@ -47,12 +52,33 @@ impl fmt::Display for Named {
 }
 
 impl Token {
-    /// The keyword that a word is, if it is one.
-    pub(super) fn keyword(word: &str) -> Option<Self> {
-        const RESERVED: [&str; 16] = [
-            "as", "async", "await", "class", "del", "except", "finally", "from", "global",
-            "import", "is", "nonlocal", "raise", "try", "with", "yield",
+    /// The keyword that a word is, if it is one. Words that are reserved have names of
+    /// their own only in newer editions.
+    pub(super) fn keyword(word: &str, edition: Edition) -> Option<Self> {
+        const RESERVED: [Token; 16] = [
+            Token::As,
+            Token::Async,
+            Token::Await,
+            Token::Class,
+            Token::Del,
+            Token::Except,
+            Token::Finally,
+            Token::From,
+            Token::Global,
+            Token::Import,
+            Token::Is,
+            Token::Nonlocal,
+            Token::Raise,
+            Token::Try,
+            Token::With,
+            Token::Yield,
         ];
+        if let Some(reserved) = RESERVED.iter().find(|token| token.text() == word) {
+            return Some(match edition >= Edition::March2026 {
+                true => *reserved,
+                false => Self::Illegal,
+            });
+        }
         Some(match word {
             "and" => Self::And,
             "break" => Self::Break,
@@ -70,7 +96,6 @@ impl Token {
             "pass" => Self::Pass,
             "return" => Self::Return,
             "while" => Self::While,
-            word if RESERVED.contains(&word) => Self::Illegal,
             _ => return None,
         })
     }
