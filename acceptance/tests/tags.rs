@@ -60,10 +60,8 @@ async fn a_constraint_is_the_highest_bundled_release_that_satisfies_it() {
             tag: tag.into(),
         };
         evaluate(server.connect().await, request).await.unwrap();
-        let answered = format!("set-namespace@{release}");
-        let log = server.log();
-        let line = log.lines().find(|line| line.contains(&answered));
-        assert!(line.is_some_and(|line| line.contains("evaluated")), "{log}");
+        let line = server.wait_for_log(&format!("set-namespace@{release}"));
+        assert!(line.contains("evaluated"), "{line}");
     }
 }
 
