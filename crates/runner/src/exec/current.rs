@@ -46,6 +46,8 @@ pub(crate) struct Current {
 struct Inputs {
     from_file: Vec<Executable>,
     objects: Arc<Chosen>,
+    /// Which version of them it is.
+    turn: u64,
 }
 
 #[derive(Debug)]
@@ -158,12 +160,15 @@ impl Current {
         known.trouble = None;
     }
 
-    /// From now on these objects count. Looks at files, so not on a thread that others
-    /// need.
-    pub(crate) fn apply(&self, objects: &Arc<Chosen>) {
+    /// From now on these objects count, unless a later turn was quicker. Looks at
+    /// files, so not on a thread that others need.
+    pub(crate) fn apply(&self, objects: &Arc<Chosen>, turn: u64) {
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
-        inputs.objects = Arc::clone(objects);
-        self.rebuild(&inputs);
+        if turn > inputs.turn {
+            inputs.turn = turn;
+            inputs.objects = Arc::clone(objects);
+            self.rebuild(&inputs);
+        }
     }
 
     /// What is wrong with objects, whenever that changes.

@@ -59,6 +59,8 @@ pub(crate) struct PodSide {
 struct Done {
     objects: Vec<Arc<FunctionConfig>>,
     chosen: Arc<Chosen>,
+    /// How often they were applied.
+    turn: u64,
     /// By object.
     written: HashMap<String, Written>,
     is_denied: bool,
@@ -154,7 +156,9 @@ impl Live {
         let chosen = Arc::new(choose(objects, &self.default_prefix));
         if let Some(exec) = self.exec.clone().filter(|_| chosen != done.chosen) {
             let objects = Arc::clone(&chosen);
-            let applied = tokio::task::spawn_blocking(move || exec.apply(&objects));
+            done.turn += 1;
+            let turn = done.turn;
+            let applied = tokio::task::spawn_blocking(move || exec.apply(&objects, turn));
             if timeout(APPLIED_WITHIN, applied).await.is_err() {
                 tracing::warn!("looking at the executables of FunctionConfig objects takes long");
             }

@@ -122,9 +122,10 @@ impl Tag {
         self.text == tag || self.constraint.as_ref().is_some_and(satisfies)
     }
 
-    /// Whether it is one tag, and not a constraint that several may satisfy.
-    pub(crate) fn is_literal(&self) -> bool {
-        self.constraint.is_none() || self.text.parse::<Version>().is_ok()
+    /// The constraint, if several tags may satisfy it; `None`: it is one tag.
+    pub(crate) fn range(&self) -> Option<&Constraint> {
+        let is_version = self.text.parse::<Version>().is_ok();
+        self.constraint.as_ref().filter(|_| !is_version)
     }
 }
 

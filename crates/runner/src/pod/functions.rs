@@ -15,6 +15,7 @@ use goflags::value;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use serde::Deserialize;
 use tokio::{sync::watch, time::timeout};
+use versions::Constraint;
 
 use crate::{
     function_config::{
@@ -43,6 +44,16 @@ struct Ruled {
     revision: u64,
     /// The image of which there should be pods before anybody asks.
     warm_up: Option<String>,
+    overrides_version: Option<String>,
+}
+
+/// A warm-up whose tag is a range.
+#[derive(Debug)]
+pub(crate) struct Range {
+    name: String,
+    pub(crate) repository: String,
+    pub(crate) constraint: Constraint,
+    revision: u64,
 }
 
 /// What is said about one function.
@@ -52,7 +63,7 @@ struct Said<'a> {
     is_warm_up: bool,
     min_pods: usize,
     /// The version of its overrides, if pods with others are to be replaced.
-    overrides_version: Option<String>,
+    overrides_version: Option<&'a str>,
 }
 
 /// What holds for functions that the file says nothing about.
@@ -188,7 +199,8 @@ impl Functions {
     /// The version of these, if pods with others are to be replaced.
     pub(crate) fn overrides_version(&self, function: &str) -> Option<String> {
         let known = self.known();
-        known.about(function, false)?.overrides_version
+        let said = known.about(function, false)?;
+        said.overrides_version.map(str::to_owned)
     }
 
     /// Waits for a while until it is known which objects there are.
@@ -207,6 +219,37 @@ impl Functions {
     pub(crate) fn apply(&self, rules: &HashMap<String, PodRule>) {
         self.known().apply(rules, self.defaults.warm_up);
         self.knows_objects.send_replace(true);
+    }
+
+    /// Warm-ups whose tag is a range, and of which nobody has said yet which tag that is.
+    pub(crate) fn ranges(&self) -> Vec<Range> {
+        let known = self.known();
+        let range = |(name, ruled): (&String, &Ruled)| {
+            let (repository, tag) = ruled.rule.warm_up.as_ref()?;
+            let is_wanted = self.defaults.warm_up || ruled.rule.min_pods > 0;
+            let constraint = tag
+                .range()
+                .filter(|_| is_wanted && ruled.warm_up.is_none())?;
+            Some(Range {
+                name: name.clone(),
+                repository: repository.clone(),
+                constraint: constraint.clone(),
+                revision: ruled.revision,
+            })
+        };
+        known.ruled.iter().filter_map(range).collect()
+    }
+
+    /// The tag that a range stands for, unless its object says something else by now.
+    pub(crate) fn resolve(&self, range: &Range, tag: &str) {
+        let mut known = self.known();
+        let ruled = known.ruled.get_mut(&range.name);
+        if let Some(ruled) = ruled.filter(|ruled| ruled.revision == range.revision) {
+            let image = format!("{}:{tag}", range.repository);
+            ruled.warm_up = Some(image.clone());
+            known.news.warm_up.push(image);
+            known.news.is_changed = true;
+        }
     }
 
     /// What objects have changed since the last time.
@@ -272,7 +315,7 @@ impl Known {
             revision: ruled.revision,
             is_warm_up: is_first && (warm_up || min_pods > 0),
             min_pods,
-            overrides_version: settings.overrides.version(),
+            overrides_version: ruled.overrides_version.as_deref(),
         })
     }
 
@@ -304,7 +347,8 @@ impl Known {
                 continue;
             }
             self.last_revision += 1;
-            let first = rule.warm_up.as_ref().filter(|(_, tag)| tag.is_literal());
+            let first = rule.warm_up.as_ref();
+            let first = first.filter(|(_, tag)| tag.range().is_none());
             let first = first.map(|(repository, tag)| format!("{repository}:{}", tag.text));
             let was_warm = before.is_some_and(|before| before.warm_up == first);
             let is_wanted = rule.min_pods > 0 || warm_up && !was_warm;
@@ -312,11 +356,11 @@ impl Known {
                 .warm_up
                 .extend(first.clone().filter(|_| is_wanted));
             self.news.is_changed = true;
-            let (rule, revision) = (rule.clone(), self.last_revision);
             let new = Ruled {
-                rule,
-                revision,
+                rule: rule.clone(),
+                revision: self.last_revision,
                 warm_up: first,
+                overrides_version: rule.settings.overrides.version(),
             };
             ruled.insert(name.clone(), new);
         }

@@ -17,10 +17,15 @@ use super::{
     functions::{Functions, LOOK_INTERVAL, News},
     sweep::Sweeper,
 };
+use crate::tags::{Looked, TagSource};
 
 /// How long the first sweep waits for the template and for objects: an API server that
 /// answers at all answers sooner.
 const TEMPLATE: Duration = Duration::from_secs(5);
+
+/// How long a registry may take to list tags for a warm-up, and after which time it is
+/// asked again.
+const TAGS: Duration = Duration::from_secs(30);
 
 /// How long callers wait for pods to be adopted. One that needs longer comes late,
 /// and one more may have been started.
@@ -36,6 +41,8 @@ pub(super) struct Life {
     pub(super) functions: Arc<Functions>,
     pub(super) warm_up: bool,
     pub(super) scan_interval: Duration,
+    /// Who knows which tags there are.
+    pub(super) tags: Box<dyn TagSource>,
     /// Another sweep is due.
     pub(super) review: Notify,
 }
@@ -80,6 +87,7 @@ impl Life {
                 self.sweep_at_intervals().await;
             },
             self.look_at_intervals(),
+            self.resolve_ranges(),
         );
     }
 
@@ -136,6 +144,25 @@ impl Life {
                 }
             }
             self.hear_news();
+        }
+    }
+
+    /// Finds out which tags warm-ups stand for that are ranges.
+    async fn resolve_ranges(&self) {
+        loop {
+            let mut pause = LOOK_INTERVAL;
+            for range in self.functions.ranges() {
+                let deadline = Instant::now() + TAGS;
+                let (repository, constraint) = (&range.repository, &range.constraint);
+                match self.tags.look(repository, constraint, deadline).await {
+                    Ok(Looked {
+                        best: Some(tag), ..
+                    }) => self.functions.resolve(&range, &tag),
+                    // Nobody waits for it: whoever calls hears why.
+                    _ => pause = jittered(TAGS),
+                }
+            }
+            sleep(pause).await;
         }
     }
 

@@ -110,6 +110,7 @@ impl PodRuntime {
             warm_up: config.pod.warm_up,
             scan_interval: config.pod.scan_interval,
             review: Notify::new(),
+            tags: Box::new(RegistryTags(Arc::clone(&parts.tags))),
         };
         let (adopted, has_adopted) = watch::channel(false);
         let until_stop = stop.clone();

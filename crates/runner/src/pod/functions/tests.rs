@@ -183,3 +183,24 @@ fn an_object_that_appears_or_changes_is_news_once() {
     functions.apply(&HashMap::new());
     assert!(functions.news().is_changed);
 }
+
+#[test]
+fn a_range_is_warmed_up_once_somebody_says_which_tag_it_is() {
+    let (functions, _) = read("");
+    let rules = |min_pods| HashMap::from([("fn".to_owned(), rule(&["~1.2"], min_pods))]);
+    functions.apply(&rules(0));
+    assert!(functions.news().warm_up.is_empty());
+    let ranges = functions.ranges();
+    assert_eq!(ranges[0].repository, "a/fn");
+    functions.apply(&rules(1));
+    functions.resolve(&ranges[0], "v1.2.0");
+    assert!(
+        functions.news().warm_up.is_empty(),
+        "of an object that has changed"
+    );
+    functions.resolve(&functions.ranges()[0], "v1.2.7");
+    assert_eq!(functions.news().warm_up, ["a/fn:v1.2.7"]);
+    assert!(functions.ranges().is_empty());
+    assert_eq!(functions.settings("a/fn:v1.2.7").min_pods, 1);
+    assert_eq!(functions.settings("a/fn:v1.2.6").min_pods, 0);
+}
