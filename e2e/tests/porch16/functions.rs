@@ -11,8 +11,8 @@ use cluster::registry::Registry;
 use e2e::Scope;
 use e2e::deployment::kubectl;
 use e2e::runner::{Runner, script};
-use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
 use runner::function_config::kind::FunctionConfig;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -213,7 +213,8 @@ fn an_edited_object_counts_for_the_next_call_and_a_deleted_one_goes_with_its_bin
 #[test]
 fn an_object_that_appears_later_is_warmed_up_and_keeps_its_pods_whatever_the_ttl_says() {
     porch16(async |scope| {
-        let image = publish(scope, "kept", "v1.0.0")?;
+        publish(scope, "kept", "v1.0.0")?;
+        let image = publish(scope, "kept", "v1.1.0")?;
         let args = [
             "--disable-runtimes=",
             "--scan-interval=2s",
@@ -223,7 +224,7 @@ fn an_object_that_appears_later_is_warmed_up_and_keeps_its_pods_whatever_the_ttl
         let runner = Runner::start(scope, &args)?;
         let spec = json!({
             "image": "kept", "prefixes": [prefix(scope)],
-            "podExecutor": { "tags": ["v1.0.0"], "timeToLive": "5s" },
+            "podExecutor": { "tags": [">=v1.0.0 <v2"], "timeToLive": "5s" },
         });
         configure(scope, "kept", spec).await?;
         let objects: Api<FunctionConfig> = scope.api();
@@ -238,6 +239,10 @@ fn an_object_that_appears_later_is_warmed_up_and_keeps_its_pods_whatever_the_ttl
         annotate(Some("2")).await?;
         scope.functions_become(2, 2).await?;
         let names = scope.pod_names().await?;
+        for pod in scope.functions().await?.0 {
+            let of = pod.annotations().get("fn.kpt.dev/image-reference");
+            ensure!(of == Some(&image), "{of:?}");
+        }
         // Four times as long as they would live.
         tokio::time::sleep(Duration::from_secs(20)).await;
         ensure!(scope.pod_names().await? == names, "{names:?}");
