@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{fieldspec::id, scope, yaml::Node};
+use crate::{fieldspec::id, list::places, scope, yaml::Node};
 
 /// Refuses objects without kind or name, and two of the same identity.
 pub(crate) fn check(items: &[Node]) -> Result<(), String> {
@@ -87,8 +87,11 @@ fn printed(object: &Node, annotation: Option<String>) -> String {
         let pairs = object
             .at(&["metadata", name])
             .map_or_else(Vec::new, Node::texts);
+        // The number is named as that release spells it.
+        let pairs = pairs
+            .into_iter()
+            .filter(|(name, _)| *name != places::MIGRATION);
         let mut pairs: Vec<String> = pairs
-            .iter()
             .map(|(key, value)| format!("{key}:{value}"))
             .chain(more)
             .collect();

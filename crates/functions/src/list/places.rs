@@ -17,7 +17,8 @@ const PAIRS: [(&str, [&str; 2]); 3] = [
 ];
 
 /// The annotation by which kyaml knows an object again after the function ran.
-const MIGRATION: &str = "internal.config.kubernetes.io/annotations-migration-resource-id";
+pub(crate) const MIGRATION: &str =
+    "internal.config.kubernetes.io/annotations-migration-resource-id";
 
 /// What a list had before the function ran.
 #[derive(Debug)]
