@@ -23,6 +23,7 @@ const SETTINGS: Settings = Settings {
     max_pods: 4,
     max_queued: 1000,
     is_warm_up: false,
+    min_pods: 0,
     revision: 0,
 };
 

@@ -1,6 +1,6 @@
 //! A YAML document model for KRM: reads text into a tree that knows its
-//! comments, styles and places in the text, and writes trees as yaml.v3 does,
-//! which is what the Go functions write with.
+//! comments, styles and lines, and writes trees as yaml.v3 does, which is what the
+//! Go functions write with.
 //!
 //! Bounded on hostile input: depth is limited, aliases are never followed.
 
@@ -10,7 +10,6 @@ mod node;
 mod parser;
 mod resolve;
 mod scanner;
-mod source;
 mod token;
 
 pub use edit::NotAMapping;
@@ -18,5 +17,4 @@ pub use emitter::{SequenceIndent, write, write_node};
 pub use node::{Comments, Content, Node, ScalarStyle, Tag, kind_name};
 pub use parser::{Document, parse_all};
 pub use resolve::{is_old_boolean, resolve};
-pub use source::Source;
 pub use token::ParseError;

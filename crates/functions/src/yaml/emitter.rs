@@ -44,14 +44,6 @@ pub fn write_node(root: &Node, indent: SequenceIndent) -> String {
     emitter.out
 }
 
-/// Writes a key in one line, as it stands in a block or between brackets.
-pub(super) fn write_key(key: &Node, in_flow: bool) -> String {
-    let mut emitter = Emitter::new(SequenceIndent::Compact);
-    emitter.flow_level = usize::from(in_flow);
-    emitter.place(key, Parent::Other, Role::SimpleKey);
-    emitter.out
-}
-
 /// What a node is written into.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parent {

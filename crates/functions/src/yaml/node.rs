@@ -127,8 +127,6 @@ pub struct Node {
     pub(super) comments: Option<Box<Comments>>,
     /// From 1; 0 for nodes that were not parsed.
     pub line: u32,
-    /// The bytes of the text that this node was parsed from; empty for others.
-    pub span: (u32, u32),
 }
 
 impl Clone for Node {
@@ -147,7 +145,6 @@ impl Clone for Node {
             properties: self.properties.clone(),
             comments: self.comments.clone(),
             line: self.line,
-            span: self.span,
         }
     }
 }
@@ -172,7 +169,6 @@ impl Node {
             properties: None,
             comments: None,
             line: 0,
-            span: (0, 0),
         }
     }
 

@@ -201,8 +201,6 @@ impl Parser<'_> {
     fn empty_scalar(&mut self) -> Result<Node> {
         let mut node = Node::plain("");
         node.line = line_number(self.place()?);
-        let at = index(self.scanner.last_end);
-        node.span = (at, at);
         Ok(node)
     }
 
@@ -240,7 +238,6 @@ impl Parser<'_> {
     /// The node's place: from `start` to the last token.
     fn place_node(&self, node: &mut Node, start: Mark) {
         node.line = line_number(start);
-        node.span = (index(start.index), index(self.scanner.last_end));
     }
 
     /// Anchor and tag, in any order.

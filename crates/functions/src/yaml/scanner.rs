@@ -39,8 +39,6 @@ pub(super) struct Scanner<'a> {
     simple_key_allowed: bool,
     simple_keys: Vec<SimpleKey>,
     pub(super) comments: VecDeque<Comment>,
-    /// The byte behind the last token that was taken; ends of blocks have none.
-    pub(super) last_end: usize,
 }
 
 impl<'a> Scanner<'a> {
@@ -60,7 +58,6 @@ impl<'a> Scanner<'a> {
             simple_key_allowed: true,
             simple_keys: Vec::new(),
             comments: VecDeque::new(),
-            last_end: 0,
         }
     }
 
@@ -95,9 +92,6 @@ impl<'a> Scanner<'a> {
         let Some(token) = self.queue.pop_front() else {
             return Err(self.error(self.at.line, "unexpected end of text"));
         };
-        if !matches!(token.kind, Kind::BlockEnd) {
-            self.last_end = token.end;
-        }
         Ok(token)
     }
 
