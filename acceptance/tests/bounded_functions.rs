@@ -42,6 +42,7 @@ fn call(image: &str, config: &str, items: &str) -> EvaluateFunctionRequest {
     EvaluateFunctionRequest {
         resource_list: list.into(),
         image: image.to_owned(),
+        tag: String::new(),
     }
 }
 
