@@ -85,7 +85,7 @@ fn name(image: &str) -> &str {
     rest.split(['@', ':']).next().unwrap_or(rest)
 }
 
-/// The table; `None`, and said, if there is none. In CI there has to be one.
+/// The table; `None`, and said, if there is none. One that is named has to be there.
 fn table() -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let place = env::var_os("REFERENCES").map(PathBuf::from);
@@ -94,7 +94,7 @@ fn table() -> Option<String> {
     if table.is_none() {
         let told = format!("{}: there is no such table (REFERENCES)", place.display());
         eprintln!("LEFT OUT: {told}");
-        assert!(env::var("CI").as_deref() != Ok("true"), "{told}");
+        assert!(env::var_os("REFERENCES").is_none(), "{told}");
     }
     table
 }
