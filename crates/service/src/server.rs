@@ -141,7 +141,7 @@ impl Server {
         };
         let begin = Instant::now();
         self.health.stop().await;
-        shutdown.ends_at_once_if_repeated();
+        let insisted = shutdown.ends_at_once_if_repeated();
         if let Some(failure) = &failure {
             tracing::error!("{failure}");
         }
@@ -173,6 +173,7 @@ impl Server {
             let calls = self.in_flight.len();
             tracing::warn!(calls, "drain time is over: cutting off");
         }
+        insisted.or_never().await;
         // Kills block for a moment; there is nothing else to do by now.
         process::end_all(stages.functions_gone);
         self.tasks.end().await;

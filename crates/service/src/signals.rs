@@ -1,6 +1,13 @@
 //! SIGTERM and SIGINT: the first asks to stop, the second insists.
 
-use std::{io, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -38,13 +45,31 @@ impl Shutdown {
 
     /// From now on a signal ends the process at once: functions are killed, calls
     /// are cut off.
-    pub(crate) fn ends_at_once_if_repeated(mut self) {
+    pub(crate) fn ends_at_once_if_repeated(mut self) -> Insisted {
+        let insisted = Insisted::default();
+        let is_heard = insisted.clone();
         tokio::spawn(async move {
             self.requested().await;
+            is_heard.0.store(true, Ordering::Release);
             tracing::warn!("second signal: ending at once");
             process::end_all(AT_ONCE);
             std::process::exit(CUT_OFF);
         });
+        insisted
+    }
+}
+
+/// Whether there was a second signal.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Insisted(Arc<AtomicBool>);
+
+impl Insisted {
+    /// Goes on only if nobody has insisted. A drain that ends because functions were
+    /// killed is not a success: the process is about to end with the code for that.
+    pub(crate) async fn or_never(&self) {
+        if self.0.load(Ordering::Acquire) {
+            std::future::pending::<()>().await;
+        }
     }
 }
 
