@@ -237,7 +237,7 @@ fn an_api_server_that_hangs_is_noticed_and_all_is_well_when_it_answers_again() {
         let outage = node.pause(Component::ApiServer)?;
         let load = runner.calls(&image).start();
         // Connections open and nothing answers, so only silence tells.
-        runner.logs("cannot watch Pod", LONG).await?;
+        runner.logs("cannot watch Pod objects", LONG).await?;
         load.goes_on(1).await?;
         outage.end()?;
         runner
