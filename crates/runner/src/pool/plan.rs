@@ -286,15 +286,16 @@ impl State {
                 self.delete(id, actions);
             }
         }
-        self.functions.retain(|_, function| {
+        let mut kept: Vec<Arc<str>> = Vec::new();
+        self.functions.retain(|name, function| {
             function.trouble.take_if(|trouble| trouble.is_old(now));
-            let is_wanted = function.settings.min_pods > 0;
-            !function.pods.is_empty() || function.trouble.is_some() || is_wanted
+            let is_kept = function.settings.min_pods > 0;
+            if is_kept {
+                kept.push(Arc::clone(name));
+            }
+            is_kept || !function.pods.is_empty() || function.trouble.is_some()
         });
-        let wanted = self.functions.iter();
-        let wanted = wanted.filter(|(_, function)| function.settings.min_pods > 0);
-        let wanted: Vec<Arc<str>> = wanted.map(|(name, _)| Arc::clone(name)).collect();
-        for name in wanted {
+        for name in kept {
             self.keep_up(&name, now, actions);
         }
     }
@@ -306,7 +307,7 @@ impl State {
         };
         let function = self.functions.get(&pod.function);
         let min_pods = function.map_or(0, |function| function.settings.min_pods);
-        pod.is_open() && self.survey(&pod.function, &[]).open <= min_pods
+        min_pods > 0 && pod.is_open() && self.survey(&pod.function, &[]).open <= min_pods
     }
 
     fn delete(&mut self, id: PodId, actions: &mut Vec<Action>) {
