@@ -83,9 +83,11 @@ async fn connect(scope: &Scope, name: &str, spec: Value) -> Result<(Pod, Channel
 #[test]
 fn the_wrapper_is_pid_1_and_whatever_a_function_leaves_ends_with_its_call() {
     scenario(async |scope| {
-        // One stays in the group, one leaves it, one also loses its environment.
-        let function = "sleep 1000 & setsid sleep 1000 & \
-                        /bin/busybox env -i /bin/busybox setsid /bin/busybox sleep 1000 & exec cat";
+        // One stays in the group, one leaves it, one also loses its environment. None of them has
+        // the standard output: a call would wait for the end of that.
+        let function = "{ sleep 1000 & setsid sleep 1000 & \
+                        /bin/busybox env -i /bin/busybox setsid /bin/busybox sleep 1000 & } > /dev/null; \
+                        exec cat";
         let spec = json!({
             "containers": [{
                 "name": "function",
