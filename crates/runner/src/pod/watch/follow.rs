@@ -1,6 +1,8 @@
 //! Follows all objects of a kind that need not be there: a custom kind is looked for
 //! every [`LOOK_INTERVAL`] until somebody installs it. Neither its absence nor a role
-//! that does not allow to list it is trouble; both are said once.
+//! that does not allow to list it is trouble; both are said once. A role that no longer
+//! allows it changes nothing of what was seen: an API server that has just started may
+//! refuse what it will allow in a moment, and pods must not be replaced for that.
 
 use std::{collections::BTreeMap, fmt::Debug, sync::Arc, time::Duration};
 
@@ -58,15 +60,28 @@ pub struct Followed<K> {
     only: Option<&'static str>,
 }
 
-impl<K> Followed<K>
-where
+/// What can be followed.
+pub trait Kind:
+    Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Send
+    + 'static
+{
+}
+
+impl<K> Kind for K where
     K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
         + Clone
         + Debug
         + DeserializeOwned
         + Send
-        + 'static,
+        + 'static
 {
+}
+
+impl<K: Kind> Followed<K> {
     pub fn new(client: &Client, namespace: &str, only: Option<&'static str>) -> Self {
         Self {
             client: client.clone(),
@@ -79,6 +94,14 @@ where
     pub async fn run(self, mut tell: impl FnMut(Seen<K>)) {
         let kind = K::kind(&());
         let mut is_denied = false;
+        let mut has_objects = false;
+        let mut tell = |seen: Seen<K>| match seen {
+            Seen::Denied if has_objects => {}
+            seen => {
+                has_objects = matches!(seen, Seen::Objects(_));
+                tell(seen);
+            }
+        };
         loop {
             match self.is_installed().await {
                 Some(true) => {}
@@ -98,7 +121,8 @@ where
                     if !std::mem::replace(&mut is_denied, true) {
                         tracing::info!(
                             "the runner's role does not allow to list and watch {kind} objects; \
-                             they are not used (docs/operations.md, \"Which Porch?\")"
+                             only what was read of them before is used (docs/operations.md, \
+                             \"Which Porch?\")"
                         );
                         tell(Seen::Denied);
                     }
@@ -215,18 +239,10 @@ mod tests {
     }
 
     /// What is seen within some minutes, without repetitions, and how often was asked.
-    async fn seen<K>(
+    async fn seen<K: Kind>(
         followed: impl FnOnce(Client) -> Followed<K>,
         answer: impl Fn(&str, usize) -> (u16, Value) + Send + Sync + 'static,
-    ) -> (Vec<String>, usize)
-    where
-        K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Send
-            + 'static,
-    {
+    ) -> (Vec<String>, usize) {
         let asked = Arc::new(Mutex::new(0));
         let client = fake::client({
             let asked = Arc::clone(&asked);
@@ -298,6 +314,20 @@ mod tests {
         )
         .await;
         assert_eq!(told, ["denied", "base-pod-template"]);
+        assert!(asked > 4, "{asked}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_role_that_is_taken_away_changes_nothing_of_what_was_seen() {
+        let (told, asked) = seen(
+            |client| Followed::<PodTemplate>::new(&client, "pods", Some("base-pod-template")),
+            |_, asked| match asked {
+                0..3 => list("PodTemplate", &["base-pod-template"]),
+                _ => fake::refusal(403, "Forbidden", "not yet"),
+            },
+        )
+        .await;
+        assert_eq!(told, ["base-pod-template"]);
         assert!(asked > 4, "{asked}");
     }
 
