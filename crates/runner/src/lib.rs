@@ -25,23 +25,18 @@ use config::{Config, Request};
 
 /// Runs the program with the words after its name.
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
-    let command = words.first().and_then(|word| word.to_str());
-    let command = match command {
-        Some(unknown) if !unknown.starts_with('-') && !COMMANDS.contains(&unknown) => {
+    if let Some(name) = words.first().and_then(|word| word.to_str()) {
+        if let Some((_, command)) = COMMANDS.iter().find(|(known, _)| *known == name) {
+            return command(words.split_off(1));
+        }
+        if !name.starts_with('-') {
+            let known = COMMANDS.map(|(known, _)| known).join(", ");
             eprintln!(
-                "function-runner: unknown command {unknown:?}; there are {}, and without one a \
-                 server is started (--help)",
-                COMMANDS.join(", ")
+                "function-runner: unknown command {name:?}; there are {known}, and without one a \
+                 server is started (--help)"
             );
             return ExitCode::from(USAGE);
         }
-        Some("eval") => Some(cli::eval as fn(Vec<OsString>) -> ExitCode),
-        Some("inspect") => Some(cli::inspect as _),
-        Some("fn") => Some(cli::function as _),
-        _ => None,
-    };
-    if let Some(command) = command {
-        return command(words.split_off(1));
     }
     match Config::parse(words) {
         Ok(Request::Print(text)) => {
@@ -62,8 +57,15 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// Runs with the words after its name.
+type Command = fn(Vec<OsString>) -> ExitCode;
+
 /// What can be asked for instead of a server.
-const COMMANDS: [&str; 3] = ["eval", "inspect", "fn"];
+const COMMANDS: [(&str, Command); 3] = [
+    ("eval", cli::eval),
+    ("inspect", cli::inspect),
+    ("fn", cli::function),
+];
 
 /// The exit code for a command line that cannot be understood.
 const USAGE: u8 = 2;
