@@ -15,7 +15,7 @@
 use std::{fmt, io, path::PathBuf};
 
 use bytes::Bytes;
-use process::{Completed, Exit, Holder, RunError};
+use process::{Bound, Completed, Exit, Holder, RunError};
 
 use crate::resource_list::{self, FunctionResult, NotAResourceList, Results};
 
@@ -75,6 +75,11 @@ pub enum Failure {
         available: u64,
         has_run: bool,
     },
+    /// It took more than it may have, and was killed.
+    OverBound {
+        bound: Bound,
+        log: Bytes,
+    },
     /// Its time was up before there was room for it.
     NotBegunInTime {
         running: usize,
@@ -129,6 +134,7 @@ impl From<RunError> for Failure {
                 available,
                 has_run,
             },
+            RunError::OverBound { bound, log } => Self::OverBound { bound, log },
             RunError::NotBegunInTime { running, queued } => {
                 Self::NotBegunInTime { running, queued }
             }
@@ -203,6 +209,16 @@ impl FunctionError {
                      container that runs it, or --memory-budget"
                 )
             }
+            Failure::OverBound { bound, .. } => {
+                let next = match bound {
+                    Bound::Memory { .. } => "; its entry in the file of --config has `memory`",
+                    Bound::Processes { .. } => {
+                        "; its entry in the file of --config may have a larger `processes`"
+                    }
+                    Bound::TemporaryFiles { .. } => "",
+                };
+                format!("function {function:?} was killed: {bound}{next}")
+            }
             Failure::NotBegunInTime { running, queued } => format!(
                 "no time left for function {function:?}: it still waits for memory or a processor, \
                  {running} calls run and {queued} wait"
@@ -227,6 +243,7 @@ impl FunctionError {
             Failure::Failed { log, .. }
             | Failure::UnreadableOutput { log, .. }
             | Failure::OutputHeldOpen { log, .. }
+            | Failure::OverBound { log, .. }
             | Failure::DeadlineExceeded { log } => log,
             _ => &[],
         }

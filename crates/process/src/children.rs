@@ -30,6 +30,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     command::Command,
+    confine::{self, Scratch, limits},
     strays::{self, CallId},
     sys::{self, Ended},
 };
@@ -138,6 +139,8 @@ pub(crate) struct Started {
     pub(crate) stdout: ChildStdout,
     pub(crate) stderr: ChildStderr,
     pub(crate) exit: oneshot::Receiver<Ended>,
+    /// For its temporary files, if it is confined.
+    pub(crate) scratch: Option<Scratch>,
 }
 
 /// Takes on the duties of PID 1 from now on; otherwise they begin with the first
@@ -152,13 +155,17 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
     let starting = Starting::begin(children)?;
     let id = starting.id;
     let (name, value) = strays::mark(id);
-    let mut child = command
-        .prepare((name, &value))
-        .spawn()
+    let profile = command.profile();
+    let scratch = confine::scratch_for(profile)?;
+    let prepared = command.prepare((name, &value), scratch.as_ref());
+    let mut child = confine::spawn(profile, command.program(), scratch.as_ref(), prepared)
         // What could not become a program may have been seen, and its number may
         // be given to another one.
         .inspect_err(|_| children.state().strays.clear())?;
     let group = Pid::from_child(&child);
+    // First of all: what it starts before has neither.
+    limits::mark(group, id);
+    confine::limits_of(profile).give(group);
     let (news, exit) = oneshot::channel();
     {
         // Also if this process ends meanwhile: `end_all` waits for this.
@@ -169,7 +176,6 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
         state.children.insert(group, Registered { call: id, news });
     }
     drop(starting);
-    sys::give_back_descriptor_limit(group);
     sys::make_first_to_go(group);
     let call = Call { id, group };
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
@@ -179,6 +185,7 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
             stdout,
             stderr,
             exit,
+            scratch,
         }),
         _ => Err(io::Error::other("a pipe is missing")),
     }
@@ -259,6 +266,10 @@ pub fn end_all(patience: Duration) {
 impl Call {
     pub(crate) fn leader(&self) -> Pid {
         self.group
+    }
+
+    pub(crate) fn id(&self) -> CallId {
+        self.id
     }
 
     /// The program is ready and does nothing until it is given its input.

@@ -8,12 +8,15 @@ use std::{
     process::Stdio,
 };
 
+use crate::confine::{Profile, Scratch};
+
 /// A program with its arguments. No shell is involved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Command {
     program: PathBuf,
     args: Vec<OsString>,
     environment: Environment,
+    profile: Option<Profile>,
 }
 
 /// Which variables a program sees.
@@ -51,7 +54,15 @@ impl Command {
             program: program.into(),
             args: Vec::new(),
             environment,
+            profile: None,
         }
+    }
+
+    /// What the program may reach and use, once confinement has begun.
+    #[must_use]
+    pub fn confined(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
+        self
     }
 
     #[must_use]
@@ -64,10 +75,19 @@ impl Command {
         &self.program
     }
 
+    pub fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
+    }
+
     /// The command as the standard library starts it: piped, in a process group
-    /// of its own, marked with `mark` in its environment. Nothing here needs
-    /// code between fork and exec, so the cheap `posix_spawn` is used.
-    pub(crate) fn prepare(&self, mark: (&OsStr, &OsStr)) -> std::process::Command {
+    /// of its own, marked with `mark` in its environment, with `scratch` for its
+    /// temporary files. Nothing here needs code between fork and exec, so the cheap
+    /// `posix_spawn` is used.
+    pub(crate) fn prepare(
+        &self,
+        mark: (&OsStr, &OsStr),
+        scratch: Option<&Scratch>,
+    ) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
         command.args(&self.args);
         if self.environment == Environment::Minimal {
@@ -75,6 +95,9 @@ impl Command {
             command.envs(env::vars_os().filter(|(name, _)| is_minimal(name)));
         }
         command.env(mark.0, mark.1);
+        if let Some(scratch) = scratch {
+            command.env("TMPDIR", scratch.path());
+        }
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

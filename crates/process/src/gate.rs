@@ -25,18 +25,22 @@ use std::{
 
 use needs::{Need, Needs};
 use plan::{Action, Event, Plan, Ticket};
-use rustix::process::Pid;
 use tokio::{
     sync::{Notify, oneshot},
     time::{Instant as TokioInstant, timeout_at},
 };
+pub(crate) use watched::Subject;
 use watched::Watched;
 
-use crate::{command::Command, strays, sys};
+use crate::{command::Command, run::Bound, strays, sys};
 
 /// Calls per processor that may use it when another one begins: enough to keep
 /// it busy while others read and write, not more than it can turn to.
 const BUSY_PER_PROCESSOR: usize = 4;
+
+/// By so many threads the system may grow between two looks before every call's
+/// processes are counted.
+const SURGE: i16 = 64;
 
 /// Lets programs start.
 pub struct Gate {
@@ -61,6 +65,8 @@ struct State {
     last: Ticket,
     waiting: HashMap<Ticket, oneshot::Sender<()>>,
     running: HashMap<Ticket, Watched>,
+    /// How many threads the system had at the last look.
+    threads: u16,
 }
 
 /// Why a call was not let in.
@@ -81,13 +87,21 @@ pub(crate) struct Outgrown {
     pub(crate) was_alone: bool,
 }
 
+/// Why a call has to be ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Over {
+    Outgrown(Outgrown),
+    /// It took more than its own profile allows, whatever there is.
+    Bound(Bound),
+}
+
 /// Room for one call, until dropped.
 pub(crate) struct Place {
     shared: Arc<Shared>,
     ticket: Ticket,
     command: Command,
     size: usize,
-    outgrown: oneshot::Receiver<Outgrown>,
+    over: oneshot::Receiver<Over>,
     /// The most that this process ever had when the program was started.
     own_peak: u64,
 }
@@ -107,6 +121,7 @@ impl Gate {
                 last: 0,
                 waiting: HashMap::new(),
                 running: HashMap::new(),
+                threads: 0,
             }),
             began: Notify::new(),
         });
@@ -139,15 +154,16 @@ impl Gate {
             state.last += 1;
             let ticket = state.last;
             let (admit, admitted) = oneshot::channel();
-            let (end, outgrown) = oneshot::channel();
+            let (end, over) = oneshot::channel();
             state.waiting.insert(ticket, admit);
-            state.running.insert(ticket, Watched::new(end));
+            let watched = Watched::new(command.profile().cloned(), end);
+            state.running.insert(ticket, watched);
             let place = Place {
                 shared: Arc::clone(&self.shared),
                 ticket,
                 command: command.clone(),
                 size,
-                outgrown,
+                over,
                 own_peak: 0,
             };
             let actions = state.plan.on(Event::Asked { ticket, expected });
@@ -177,20 +193,21 @@ impl Gate {
 
 impl Place {
     /// The program has been started.
-    pub(crate) fn watch(&mut self, leader: Pid) {
+    pub(crate) fn watch(&mut self, subject: Subject) {
         self.own_peak = sys::own_peak();
         let mut state = self.shared.state();
         if let Some(watched) = state.running.get_mut(&self.ticket) {
-            watched.begin(leader);
+            watched.begin(subject);
         }
         drop(state);
         self.shared.began.notify_one();
     }
 
     /// Waits until the program has to be ended. Cancel-safe.
-    pub(crate) async fn outgrown(&mut self) -> Outgrown {
-        match (&mut self.outgrown).await {
-            Ok(outgrown) => {
+    pub(crate) async fn over(&mut self) -> Over {
+        match (&mut self.over).await {
+            Ok(Over::Bound(bound)) => Over::Bound(bound),
+            Ok(Over::Outgrown(outgrown)) => {
                 let mut state = self.shared.state();
                 let (command, size) = (&self.command, self.size);
                 if outgrown.was_alone {
@@ -199,7 +216,7 @@ impl Place {
                 } else {
                     state.needs.learn(command, size, outgrown.had);
                 }
-                outgrown
+                Over::Outgrown(outgrown)
             }
             Err(_) => pending().await,
         }
@@ -260,6 +277,7 @@ impl Shared {
         }
         let own = strays::own_memory(rustix::process::getpid());
         let now = Instant::now();
+        state.count(now);
         let seen = |(ticket, watched): (&Ticket, &mut Watched)| watched.look(*ticket, now);
         let calls = state.running.iter_mut().filter_map(seen).collect();
         let actions = state.plan.on(Event::Measured { own, calls });
@@ -268,6 +286,24 @@ impl Shared {
 }
 
 impl State {
+    /// Counts the processes of calls: each now and then, and all of them if the
+    /// system has many more threads than at the last look, because somebody may
+    /// be starting processes without end.
+    fn count(&mut self, now: Instant) {
+        // The kernel counts in 16 bits; what matters is by how much it grew.
+        let threads = rustix::system::sysinfo().procs;
+        let grown = threads.wrapping_sub(self.threads).cast_signed();
+        self.threads = threads;
+        let is_surge = grown > SURGE;
+        let is_due = |watched: &Watched| is_surge || watched.is_due(now);
+        if self.running.values().any(is_due) {
+            let adopted = strays::adopted_and_marked();
+            for watched in self.running.values_mut().filter(|watched| is_due(watched)) {
+                watched.count(&adopted, now);
+            }
+        }
+    }
+
     fn act(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
@@ -285,11 +321,11 @@ impl State {
                 } => {
                     let watched = self.running.get_mut(&ticket);
                     if let Some(end) = watched.and_then(Watched::end) {
-                        let _ = end.send(Outgrown {
+                        let _ = end.send(Over::Outgrown(Outgrown {
                             had,
                             left,
                             was_alone,
-                        });
+                        }));
                     }
                 }
             }

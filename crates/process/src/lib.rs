@@ -13,7 +13,8 @@
 //!
 //! A [`Gate`] keeps more of them from running at a time than processors and memory
 //! allow. [`Ahead`] promises the same, sooner: it keeps programs that were used lately
-//! started, one process for one call (see [`ahead`]).
+//! started, one process for one call (see [`ahead`]). What programs may reach of this
+//! machine is bounded by [`confine`].
 //!
 //! One thread reaps every child of this process (see [`children`]), as PID 1 in
 //! a container must. It follows that **no other code of the process may start
@@ -23,6 +24,7 @@ mod ahead;
 mod capture;
 mod children;
 mod command;
+mod confine;
 mod gate;
 mod holder;
 pub mod memory;
@@ -34,9 +36,12 @@ pub use ahead::{Ahead, Bounds};
 pub use capture::Log;
 pub use children::{Exit, adopt_orphans, end_all};
 pub use command::{Command, Environment};
+pub use confine::{
+    Offered, PROCESSES, Profile, confine_beside, confine_in_container, remove_temporary_directories,
+};
 pub use gate::Gate;
 pub use holder::Holder;
-pub use run::{Completed, Limits, RunError, run};
+pub use run::{Bound, Completed, Limits, RunError, run};
 pub use sys::{
     close_on_exec_from, give_back_freed_memory, keep_freed_memory, raise_descriptor_limit,
 };

@@ -1,7 +1,7 @@
 //! One call: feed, capture, wait, and end everything.
 
 use std::{
-    convert::Infallible, future::pending, io, os::fd::OwnedFd, path::PathBuf, time::Duration,
+    convert::Infallible, fmt, future::pending, io, os::fd::OwnedFd, path::PathBuf, time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
@@ -17,7 +17,8 @@ use crate::{
     capture::{CaptureError, Log, capture, capture_log},
     children::{self, Call, Exit, Started},
     command::Command,
-    gate::{Outgrown, Place, Refused},
+    confine::Scratch,
+    gate::{Outgrown, Over, Place, Refused, Subject},
     holder::{self, Holder},
     sys::Ended,
 };
@@ -80,9 +81,55 @@ pub enum RunError {
         /// No other program was in its way.
         was_alone: bool,
     },
+    /// The program was ended because it took more than its profile allows.
+    #[error("{bound}")]
+    OverBound { bound: Bound, log: Bytes },
     /// No room became free in time.
     #[error("{running} calls run and {queued} wait")]
     NotBegunInTime { running: usize, queued: usize },
+}
+
+/// What a program took more of than its profile allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// In bytes.
+    Memory {
+        had: u64,
+        most: u64,
+    },
+    Processes {
+        had: usize,
+        most: usize,
+    },
+    /// In bytes; too many files to count have all of them.
+    TemporaryFiles {
+        had: u64,
+        most: u64,
+    },
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory { had, most } => {
+                let (had, most) = (had >> 20, most >> 20);
+                write!(f, "it had {had} MiB of memory, and may have {most} MiB")
+            }
+            Self::Processes { had, most } => {
+                write!(f, "it had {had} processes, and may have {most}")
+            }
+            Self::TemporaryFiles { had: u64::MAX, .. } => {
+                f.write_str("it had more temporary files than can be counted")
+            }
+            Self::TemporaryFiles { had, most } => {
+                let (had, most) = (had >> 20, most >> 20);
+                write!(
+                    f,
+                    "it had {had} MiB of temporary files, and may have {most} MiB"
+                )
+            }
+        }
+    }
 }
 
 /// Runs `command` on `input`. Dropping the future ends the program, too.
@@ -99,6 +146,7 @@ pub(crate) struct Program {
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
     pub(crate) exit: oneshot::Receiver<Ended>,
+    scratch: Option<Scratch>,
 }
 
 impl Program {
@@ -109,6 +157,7 @@ impl Program {
             stdout,
             stderr,
             exit,
+            scratch,
         } = children::start(command)?;
         Ok(Self {
             call,
@@ -116,6 +165,7 @@ impl Program {
             stdout: pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?,
             stderr: pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))?,
             exit,
+            scratch,
         })
     }
 
@@ -139,6 +189,8 @@ impl Program {
             mut stdout,
             stderr,
             mut exit,
+            // Removed when everything that could write there has ended.
+            scratch,
         } = self;
         if input.len() > USUAL_PIPE {
             let size = input.len().min(LARGEST_PIPE);
@@ -166,11 +218,14 @@ impl Program {
         let ended = match &mut place {
             None => ended.await,
             Some(place) => {
-                place.watch(call.leader());
+                place.watch(Subject::new(&call, scratch.as_ref()));
                 // Cancel-safe: whichever ends first, the other is not needed.
                 tokio::select! {
                     ended = ended => ended,
-                    outgrown = place.outgrown() => Err(Interrupted::Outgrown(outgrown)),
+                    over = place.over() => Err(match over {
+                        Over::Outgrown(outgrown) => Interrupted::Outgrown(outgrown),
+                        Over::Bound(bound) => Interrupted::OverBound(bound),
+                    }),
                 }
             }
         };
@@ -200,6 +255,7 @@ impl Program {
             }),
             Err(Interrupted::Deadline) => Err(RunError::DeadlineExceeded { log }),
             Err(Interrupted::HeldOpen) => Err(RunError::OutputHeldOpen { holder, log }),
+            Err(Interrupted::OverBound(bound)) => Err(RunError::OverBound { bound, log }),
             Err(Interrupted::Read(error)) => Err(RunError::Read(error)),
             Err(Interrupted::Outgrown(outgrown)) => Err(RunError::NotEnoughMemory {
                 needed: outgrown.had,
@@ -218,6 +274,7 @@ enum Interrupted {
     OutputTooLarge,
     Read(io::Error),
     Outgrown(Outgrown),
+    OverBound(Bound),
 }
 
 impl From<Refused> for RunError {

@@ -2,7 +2,9 @@
 //!
 //! This process is a subreaper (or PID 1), so a process whose parent ends becomes
 //! our child. Such a stray is told from the children that we started because
-//! nobody registered it, and its call by a mark in its environment.
+//! nobody registered it, and its call by a mark: one in its environment, which it may
+//! lose, and one among its limits, which it inherits and cannot change (see
+//! [`crate::confine::limits`]).
 
 use std::{
     ffi::{OsStr, OsString},
@@ -10,7 +12,9 @@ use std::{
     sync::LazyLock,
 };
 
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+use crate::confine::limits::{self, Mark};
 
 /// A call's number; later calls have larger ones.
 pub(crate) type CallId = u64;
@@ -26,8 +30,16 @@ pub(crate) fn mark(call: CallId) -> (&'static OsStr, OsString) {
     (OsStr::new(MARK), format!("{}.{call}", process::id()).into())
 }
 
-/// The call that `pid` belongs to, if its environment can be read and says so.
-pub(crate) fn call_of(pid: Pid) -> Option<CallId> {
+/// Calls are counted from 1.
+const NO_CALL: CallId = 0;
+
+/// The call that `pid` belongs to, if it is marked. Only of `live` ones the limit
+/// tells which one it is; of others it tells that it is none of them.
+pub(crate) fn call_of(pid: Pid, mut live: impl Iterator<Item = CallId>) -> Option<CallId> {
+    if let Some(mark) = limits::mark_of(pid) {
+        let is_its = |call: &CallId| Mark::of(*call) == mark;
+        return Some(live.find(is_its).unwrap_or(NO_CALL));
+    }
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     environment.split(|byte| *byte == 0).find_map(|variable| {
         let value = variable.strip_prefix(OWN_MARK.as_bytes())?;
@@ -46,6 +58,36 @@ pub(crate) fn adopted() -> Vec<Pid> {
     }
 }
 
+/// The children of the main thread that have a mark.
+pub(crate) fn adopted_and_marked() -> Vec<(Pid, Mark)> {
+    let marked = |pid| Some((pid, limits::mark_of(pid)?));
+    adopted().into_iter().filter_map(marked).collect()
+}
+
+/// Most processes below one that are ended with it.
+const TREE: usize = 4096;
+
+/// Kills a child of this process, which nobody reaps meanwhile, and what is below
+/// it. That would come to us and be killed then, too; but a program that starts
+/// others without end starts them faster than they come.
+pub(crate) fn end_tree(child: Pid) {
+    let mark = limits::mark_of(child);
+    let mut open = children(child);
+    let _ = kill_process(child, Signal::KILL);
+    for _ in 0..TREE {
+        let Some(pid) = open.pop() else { return };
+        // Somebody else may reap it: only what is marked is certainly the one, and
+        // the handle stays with it.
+        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+            continue;
+        };
+        if mark.is_some() && limits::mark_of(pid) == mark {
+            open.extend(children(pid));
+            let _ = pidfd_send_signal(handle, Signal::KILL);
+        }
+    }
+}
+
 /// The children of a process, of all its threads.
 pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
@@ -61,6 +103,10 @@ pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     found
 }
 
+/// From this much memory on that is shared it is asked with what: a program's file is
+/// hardly that large.
+const MUCH_SHARED: u64 = 96 << 20;
+
 /// The resident memory that a process shares with no file, in bytes; 0 if it
 /// cannot be told.
 pub(crate) fn own_memory(pid: Pid) -> u64 {
@@ -69,9 +115,24 @@ pub(crate) fn own_memory(pid: Pid) -> u64 {
         let mut fields = text.split_whitespace().map(str::parse::<u64>);
         let resident = fields.nth(1)?.ok()?;
         let shared = fields.next()?.ok()?;
-        Some(resident.saturating_sub(shared))
+        Some((resident.saturating_sub(shared), shared))
     };
-    pages().unwrap_or(0) * rustix::param::page_size() as u64
+    let (own, shared) = pages().unwrap_or((0, 0));
+    let page = rustix::param::page_size() as u64;
+    let nameless = if shared * page > MUCH_SHARED {
+        shared_with_no_file(pid).unwrap_or(0)
+    } else {
+        0
+    };
+    own * page + nameless
+}
+
+/// The resident memory that a process may share with others, but not with a file.
+fn shared_with_no_file(pid: Pid) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = |line: &str| Some(line.strip_prefix("RssShmem:")?.trim().to_owned());
+    let kib = status.lines().find_map(line)?;
+    Some(kib.strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
 fn children_by_scan(own: u32) -> Vec<Pid> {

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::children::Exit;
 
@@ -204,16 +204,26 @@ pub fn raise_descriptor_limit() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a program that was just started the limit of descriptors that this
-/// process was given: programs that close or poll all they may have take long
-/// with a large one. From here, because code between fork and exec would cost
-/// the cheap way of starting; a program that asks for its limit at its very
-/// first instruction may still see ours.
-pub(crate) fn give_back_descriptor_limit(pid: Pid) {
-    if let Some(limit) = GIVEN.get() {
-        // It may have ended already.
-        let _ = prlimit(Some(pid), Resource::Nofile, *limit);
-    }
+/// The limit of open descriptors that this process was given, if it has raised it.
+pub(crate) fn given_descriptor_limit() -> Option<Rlimit> {
+    GIVEN.get().copied()
+}
+
+/// The hard limit of another process; `None`: there is none, or no such process.
+pub(crate) fn limit_of(pid: Pid, resource: Resource) -> Option<u64> {
+    let mut limit = MaybeUninit::<libc::rlimit64>::zeroed();
+    // SAFETY: `limit` is valid for a write of its type, and nothing is set.
+    let answer = unsafe {
+        libc::prlimit64(
+            pid.as_raw_pid(),
+            resource as _,
+            std::ptr::null(),
+            limit.as_mut_ptr(),
+        )
+    };
+    // SAFETY: zeroed, which is a valid value, and perhaps written.
+    let limit = unsafe { limit.assume_init() }.rlim_max;
+    (answer == 0 && limit != libc::RLIM64_INFINITY).then_some(limit)
 }
 
 /// How much sooner than this process a program is to be killed if the system

@@ -10,7 +10,7 @@ use tonic::service::Routes;
 use crate::{
     chain::Chain,
     config::Config,
-    exec::ExecRuntime,
+    exec::{ExecRuntime, confinement},
     function_config::live::Live,
     logging,
     pod::runtime::PodRuntime,
@@ -35,12 +35,16 @@ pub(crate) fn run(config: Config) -> anyhow::Result<()> {
     process::adopt_orphans();
     process::close_on_exec_from(3).context("cannot keep inherited descriptors from functions")?;
     process::raise_descriptor_limit().context("cannot raise the limit of open descriptors")?;
+    if config.runtimes.exec {
+        confinement::begin(&config)?;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     let ended = runtime.block_on(serve(config));
     // A file or a name that is still being looked up must not delay the end.
     runtime.shutdown_background();
+    process::remove_temporary_directories();
     ended
 }
 

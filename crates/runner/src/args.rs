@@ -168,6 +168,14 @@ pub(crate) static FLAGS: &[Group] = &[
                  the pod runtime is disabled): newest, or never.",
             ),
             value(
+                "confine",
+                "CHOICE",
+                "auto",
+                "Whether executables are kept from files, processes and networks that are not \
+                 theirs: auto, as far as the kernel can; required, or the server does not start; \
+                 off.",
+            ),
+            value(
                 "started-ahead",
                 "COUNT",
                 "8",

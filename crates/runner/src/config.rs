@@ -56,9 +56,20 @@ pub struct ExecConfig {
     /// Whether bundled functions answer `latest`, and `unstable` where nothing
     /// else could.
     pub bundled_latest: bool,
+    pub confine: Confine,
     /// Most processes of functions that wait for their call; 0: none do.
     pub started_ahead: usize,
     pub started_ahead_idle: Duration,
+}
+
+/// Whether executables are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confine {
+    /// As far as the kernel can.
+    Auto,
+    /// Or the server does not start.
+    Required,
+    Off,
 }
 
 #[derive(Debug, Clone)]
@@ -171,6 +182,7 @@ impl Config {
                 bundled: flags.switch("bundled-functions")?,
                 bundled_prefixes: flags.get("bundled-prefixes", prefixes)?,
                 bundled_latest: flags.get("bundled-latest", newest_or_never)?,
+                confine: flags.get("confine", confine)?,
                 started_ahead: flags.get("started-ahead", value::number)?,
                 started_ahead_idle: flags.get("started-ahead-idle", value::positive_duration)?,
             },
@@ -213,6 +225,15 @@ fn directories(text: &str) -> Result<Vec<PathBuf>, &'static str> {
     match paths.iter().all(|path| path.is_absolute()) {
         true => Ok(paths),
         false => Err("a comma-separated list of absolute directories"),
+    }
+}
+
+fn confine(text: &str) -> Result<Confine, &'static str> {
+    match text {
+        "auto" => Ok(Confine::Auto),
+        "required" => Ok(Confine::Required),
+        "off" => Ok(Confine::Off),
+        _ => Err("auto, required or off"),
     }
 }
 

@@ -5,6 +5,7 @@
 //! if one of their releases stands for the image. [`current`] keeps what counts.
 
 pub(crate) mod bundled;
+pub(crate) mod confinement;
 mod current;
 mod file;
 mod moving;

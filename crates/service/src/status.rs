@@ -36,9 +36,9 @@ impl EvaluateError {
             Self::NoPodInTime { .. } => Code::DeadlineExceeded,
             Self::Remote { status, .. } => status.code(),
             Self::Function(error) => match error.failure {
-                Failure::OutputTooLarge { .. } | Failure::NotEnoughMemory { .. } => {
-                    Code::ResourceExhausted
-                }
+                Failure::OutputTooLarge { .. }
+                | Failure::NotEnoughMemory { .. }
+                | Failure::OverBound { .. } => Code::ResourceExhausted,
                 Failure::DeadlineExceeded { .. }
                 | Failure::OutputHeldOpen { .. }
                 | Failure::NotBegunInTime { .. } => Code::DeadlineExceeded,
@@ -70,6 +70,7 @@ impl EvaluateError {
                 Failure::OutputTooLarge { .. } => "OUTPUT_TOO_LARGE",
                 Failure::OutputLost { .. } => "OUTPUT_LOST",
                 Failure::NotEnoughMemory { .. } => "OUT_OF_MEMORY",
+                Failure::OverBound { .. } => "OVER_BOUND",
                 Failure::DeadlineExceeded { .. }
                 | Failure::OutputHeldOpen { .. }
                 | Failure::NotBegunInTime { .. } => "DEADLINE_EXCEEDED",

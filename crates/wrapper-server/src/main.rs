@@ -21,7 +21,7 @@ use std::{
 
 use args::{Args, Request};
 use krm::Output;
-use process::{Ahead, Bounds, Command, Environment, Gate, Limits, memory};
+use process::{Ahead, Bounds, Command, Environment, Gate, Limits, Profile, memory};
 use service::{EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown, Stages, Tasks};
 
 /// For callers that send no deadline; the runner always does.
@@ -77,6 +77,12 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     process::adopt_orphans();
     process::close_on_exec_from(3)?;
     process::raise_descriptor_limit()?;
+    // What else the function may reach is its pod's to say.
+    match process::confine_in_container() {
+        Ok(Some(abi)) => tracing::debug!(abi, "this server is out of the function's reach"),
+        Ok(None) => tracing::debug!("no Landlock: the function can signal this server"),
+        Err(error) => tracing::warn!(%error, "the function can reach this server"),
+    }
     // Few calls at a time, and all they do is move bytes: one thread, little memory.
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -114,7 +120,9 @@ impl Function {
     fn new(args: &Args) -> Self {
         let (program, words) = (&args.entrypoint[0], &args.entrypoint[1..]);
         Self {
-            command: Command::new(program, Environment::Inherited).args(words),
+            command: Command::new(program, Environment::Inherited)
+                .confined(Profile::default())
+                .args(words),
             ahead: Ahead::new(
                 Bounds::new(args.started_ahead, args.started_ahead_idle),
                 Gate::new(memory::budget(None)),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, Signal, kill_process},
+    process::Pid,
 };
 
 use super::{Children, State};
@@ -137,7 +137,7 @@ impl Children {
         let mut ended = 0;
         for pid in strays::adopted() {
             if state.is_stray(pid) && self.is_over(&mut state, pid) {
-                let _ = kill_process(pid, Signal::KILL);
+                strays::end_tree(pid);
                 ended += 1;
             }
         }
@@ -153,7 +153,8 @@ impl Children {
         };
         if known.call.is_none() && known.looks < LOOKS {
             known.looks += 1;
-            known.call = strays::call_of(stray);
+            let live = state.calls.iter().chain(&state.waiting).copied();
+            known.call = strays::call_of(stray, live);
         }
         let (call, newest) = (known.call, known.newest);
         match call {

@@ -1,38 +1,68 @@
-//! One running call under the eyes of the gate: how much memory its processes
-//! have together, and whether they use a processor.
+//! One running call under the eyes of the gate: how many processes it has, how much
+//! memory they have together, whether they use a processor, and how much they wrote.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use rustix::process::Pid;
 use tokio::sync::oneshot;
 
 use super::{
-    Outgrown,
+    Over,
     plan::{Seen, Ticket},
 };
-use crate::{strays, sys};
+use crate::{
+    children::Call,
+    confine::{
+        self, PROCESSES, Profile, Scratch,
+        limits::{self, Mark},
+        scratch,
+    },
+    run::Bound,
+    strays::{self, CallId},
+    sys,
+};
 
 /// How often the processes of a call are counted anew; between that those known
 /// are looked at. Counting takes a read for each of their threads.
 const COUNT_EVERY: Duration = Duration::from_millis(300);
 
-/// Most processes of one call that are looked at.
-const PROCESSES: usize = 64;
+/// What is watched: a call's processes, and where they write.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    leader: Pid,
+    call: CallId,
+    scratch: Option<PathBuf>,
+}
+
+impl Subject {
+    pub(crate) fn new(call: &Call, scratch: Option<&Scratch>) -> Self {
+        Self {
+            leader: call.leader(),
+            call: call.id(),
+            scratch: scratch.map(|scratch| scratch.path().to_owned()),
+        }
+    }
+}
 
 pub(super) struct Watched {
-    leader: Option<Pid>,
+    profile: Option<Profile>,
+    subject: Option<Subject>,
     processes: Vec<Pid>,
     counted: Option<Instant>,
     looked: Instant,
     processor_time: Duration,
     peak: u64,
-    end: Option<oneshot::Sender<Outgrown>>,
+    end: Option<oneshot::Sender<Over>>,
 }
 
 impl Watched {
-    pub(super) fn new(end: oneshot::Sender<Outgrown>) -> Self {
+    pub(super) fn new(profile: Option<Profile>, end: oneshot::Sender<Over>) -> Self {
         Self {
-            leader: None,
+            profile,
+            subject: None,
             processes: Vec::new(),
             counted: None,
             looked: Instant::now(),
@@ -42,8 +72,8 @@ impl Watched {
         }
     }
 
-    pub(super) fn begin(&mut self, leader: Pid) {
-        self.leader = Some(leader);
+    pub(super) fn begin(&mut self, subject: Subject) {
+        self.subject = Some(subject);
         self.looked = Instant::now();
     }
 
@@ -52,22 +82,54 @@ impl Watched {
     }
 
     /// For telling it to end, once.
-    pub(super) fn end(&mut self) -> Option<oneshot::Sender<Outgrown>> {
+    pub(super) fn end(&mut self) -> Option<oneshot::Sender<Over>> {
         self.end.take()
+    }
+
+    /// Whether its processes have to be counted anew.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        let is_old = |counted| now.saturating_duration_since(counted) >= COUNT_EVERY;
+        self.subject.is_some() && self.counted.is_none_or(is_old)
+    }
+
+    /// Counts its processes: those below the leader, and those that came to us
+    /// because their parent has ended, which are among `adopted`.
+    pub(super) fn count(&mut self, adopted: &[(Pid, Mark)], now: Instant) {
+        let Some(subject) = &self.subject else { return };
+        let leader = subject.leader;
+        // Those seen before stay in view when their parent has ended.
+        let lives = |pid: &Pid| *pid != leader && strays::own_memory(*pid) > 0;
+        self.processes.retain(lives);
+        self.processes.insert(0, leader);
+        let mark = Mark::of(subject.call);
+        for (pid, _) in adopted.iter().filter(|(_, theirs)| *theirs == mark) {
+            if !self.processes.contains(pid) {
+                self.processes.push(*pid);
+            }
+        }
+        let known = self.processes.len();
+        // One more than allowed shows that there are too many.
+        let most = self.most_processes() + 1;
+        grow(&mut self.processes, most);
+        let limits = confine::limits_of(self.profile.as_ref());
+        for pid in self.processes.iter().skip(known) {
+            // It was started in the moment before its parent got the call's limits.
+            if limits::mark_of(*pid).is_none() {
+                limits::mark(*pid, subject.call);
+                limits.give(*pid);
+            }
+        }
+        self.counted = Some(now);
+    }
+
+    fn most_processes(&self) -> usize {
+        let profile = self.profile.as_ref();
+        profile.map_or(PROCESSES, |profile| profile.processes)
     }
 
     /// `None`: it has not been started yet.
     pub(super) fn look(&mut self, ticket: Ticket, now: Instant) -> Option<Seen> {
-        let leader = self.leader?;
-        let is_old = |counted| now.saturating_duration_since(counted) >= COUNT_EVERY;
-        if self.counted.is_none_or(is_old) {
-            // Those seen before stay in view when their parent has ended.
-            let lives = |pid: &Pid| *pid != leader && strays::own_memory(*pid) > 0;
-            self.processes.retain(lives);
-            self.processes.insert(0, leader);
-            grow(&mut self.processes);
-            self.counted = Some(now);
-        }
+        self.subject.as_ref()?;
         let memory = self.processes.iter().map(|pid| strays::own_memory(*pid));
         let memory = memory.sum();
         self.peak = self.peak.max(memory);
@@ -78,18 +140,43 @@ impl Watched {
         let is_busy = used * 10 >= now.saturating_duration_since(self.looked);
         self.processor_time = processor_time;
         self.looked = now;
+        if let Some(bound) = self.over(memory, now)
+            && let Some(end) = self.end()
+        {
+            // Its caller may have gone meanwhile.
+            let _ = end.send(Over::Bound(bound));
+        }
         Some(Seen {
             ticket,
             memory,
             is_busy,
         })
     }
+
+    /// What it has too much of, of what its profile bounds.
+    fn over(&self, memory: u64, now: Instant) -> Option<Bound> {
+        let profile = self.profile.as_ref()?;
+        if let Some(most) = profile.memory.filter(|most| memory > *most) {
+            return Some(Bound::Memory { had: memory, most });
+        }
+        let (had, most) = (self.processes.len(), profile.processes);
+        if had > most {
+            return Some(Bound::Processes { had, most });
+        }
+        // Looked at as often as processes are counted: it may be many files.
+        let path = self.subject.as_ref()?.scratch.as_ref()?;
+        let (had, most) = match self.counted == Some(now) {
+            true => (scratch::measure(path, &self.processes), scratch::MOST),
+            false => return None,
+        };
+        (had > most).then_some(Bound::TemporaryFiles { had, most })
+    }
 }
 
-/// Adds everything below the processes given.
-fn grow(tree: &mut Vec<Pid>) {
+/// Adds what is below the processes given, up to so many.
+fn grow(tree: &mut Vec<Pid>, most: usize) {
     let mut next = 0;
-    while next < tree.len() && tree.len() < PROCESSES {
+    while next < tree.len() && tree.len() < most {
         for child in strays::children(tree[next]) {
             if !tree.contains(&child) {
                 tree.push(child);
@@ -97,5 +184,5 @@ fn grow(tree: &mut Vec<Pid>) {
         }
         next += 1;
     }
-    tree.truncate(PROCESSES);
+    tree.truncate(most);
 }

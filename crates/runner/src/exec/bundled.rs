@@ -17,7 +17,7 @@ use functions::{
     catalog::{self, Bundled, Chosen},
 };
 use krm::{Failure, FunctionError, Output};
-use process::{Command, Completed, Environment, Exit, Limits};
+use process::{Command, Completed, Environment, Exit, Limits, Profile};
 use service::EvaluateError;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -55,7 +55,8 @@ pub(crate) fn starlark(version: &str) -> Option<Command> {
         path.is_file().then_some(path)
     });
     let path = PATH.as_ref()?;
-    Some(Command::new(path, Environment::Minimal).args([version]))
+    let command = Command::new(path, Environment::Minimal);
+    Some(command.confined(Profile::default()).args([version]))
 }
 
 /// Every release that can be run here.

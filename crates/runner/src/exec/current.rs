@@ -268,7 +268,7 @@ pub(crate) fn table_for_tests(
     image: &str,
 ) -> Option<String> {
     let entries: Vec<Executable> = (files.iter().cloned())
-        .map(|(function, images)| file::Entry { function, images }.read(""))
+        .map(|(function, images)| file::Entry::new(&function, images).read(""))
         .collect();
     let places = Places {
         functions: "/bin".into(),
@@ -302,6 +302,7 @@ mod tests {
                 otherwise: Bundled::Named(String::new()),
             },
             images: vec![format!("example.com/function-{number}:v1")],
+            profile: process::Profile::default(),
         }
     }
 

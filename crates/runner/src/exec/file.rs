@@ -1,5 +1,9 @@
 //! The exec runtime's configuration file.
 
+use std::path::PathBuf;
+
+use goflags::value;
+use process::{PROCESSES, Profile};
 use serde::Deserialize;
 
 use crate::{
@@ -7,20 +11,83 @@ use crate::{
     images,
 };
 
-/// One function: an executable, and the images that it stands for.
-#[derive(Debug, Deserialize, PartialEq, Eq)]
+/// One function: an executable, the images that it stands for, and what it may reach
+/// and use when it is confined.
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Entry {
     pub(super) function: String,
     #[serde(default)]
     pub(super) images: Vec<String>,
+    #[serde(default)]
+    network: bool,
+    #[serde(default)]
+    read_paths: Vec<AbsolutePath>,
+    memory: Option<Memory>,
+    processes: Option<u32>,
+}
+
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "PathBuf")]
+struct AbsolutePath(PathBuf);
+
+impl TryFrom<PathBuf> for AbsolutePath {
+    type Error = String;
+
+    fn try_from(path: PathBuf) -> Result<Self, String> {
+        match path.is_absolute() {
+            true => Ok(Self(path)),
+            false => Err(format!("{} is not an absolute path", path.display())),
+        }
+    }
+}
+
+/// In bytes; written as a number or as `512Mi`.
+#[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "Quantity")]
+struct Memory(u64);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Quantity {
+    Bytes(u64),
+    Text(String),
+}
+
+impl TryFrom<Quantity> for Memory {
+    type Error = String;
+
+    fn try_from(quantity: Quantity) -> Result<Self, String> {
+        match quantity {
+            Quantity::Bytes(bytes) => Ok(Self(bytes)),
+            Quantity::Text(text) => value::quantity(&text)
+                .map(Self)
+                .map_err(|wanted| format!("memory {text:?} is not {wanted}")),
+        }
+    }
 }
 
 impl Entry {
+    #[cfg(test)]
+    pub(super) fn new(function: &str, images: Vec<String>) -> Self {
+        Self {
+            function: function.to_owned(),
+            images,
+            ..Self::default()
+        }
+    }
+
     /// As plain data; names without a slash are below `prefix`.
     pub(super) fn read(self, prefix: &str) -> Executable {
         let images = self.images.iter();
         Executable {
             origin: Origin::File,
+            profile: Profile {
+                network: self.network,
+                read_paths: self.read_paths.into_iter().map(|path| path.0).collect(),
+                memory: self.memory.map(|memory| memory.0),
+                processes: self.processes.map_or(PROCESSES, |most| most as usize),
+            },
             images: images.map(|image| images::resolve(prefix, image)).collect(),
             wanted: Wanted::File {
                 otherwise: Bundled::Named(self.function.clone()),
@@ -63,11 +130,33 @@ mod tests {
     }
 
     #[test]
+    fn what_a_function_may_reach_and_use_is_read() {
+        let text = "functions:\n- function: a\n  network: true\n  readPaths: [/opt/a]\n  \
+                    memory: 512Mi\n  processes: 3\n- function: b\n  memory: 1024\n- function: c\n";
+        let profiles = parse(text).unwrap().into_iter();
+        let profiles: Vec<Profile> = profiles.map(|entry| entry.read("p/").profile).collect();
+        let all = Profile {
+            network: true,
+            read_paths: vec!["/opt/a".into()],
+            memory: Some(512 << 20),
+            processes: 3,
+        };
+        let some = Profile {
+            memory: Some(1024),
+            ..Profile::default()
+        };
+        assert_eq!(profiles, [all, some, Profile::default()]);
+    }
+
+    #[test]
     fn what_does_not_parse_is_told_with_its_place() {
         for text in [
             "functions: 3",
             "functions:\n- images: [a]\n",
             "functions: [",
+            "functions:\n- function: a\n  readPaths: [opt]\n",
+            "functions:\n- function: a\n  memory: much\n",
+            "functions:\n- function: a\n  processes: -1\n",
             "- a",
         ] {
             let told = parse(text).unwrap_err().to_string();

@@ -16,7 +16,7 @@ impl Program {
     /// Whether both run the same.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::File(a), Self::File(b)) => a.program() == b.program(),
+            (Self::File(a), Self::File(b)) => a == b,
             (Self::Native(a), Self::Native(b)) => a == b,
             (Self::Beside(a, _), Self::Beside(b, _)) => a == b,
             _ => false,

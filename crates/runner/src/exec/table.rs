@@ -229,10 +229,11 @@ impl Places {
         };
         let whole = self.functions.join(path);
         match checked {
-            Ok(()) => Ok(Some(Program::File(Command::new(
-                whole,
-                Environment::Minimal,
-            )))),
+            Ok(()) => {
+                let command = Command::new(whole, Environment::Minimal);
+                let profile = entry.profile.clone();
+                Ok(Some(Program::File(command.confined(profile))))
+            }
             // A file that is there but cannot be run is a mistake to be told.
             Err(reason) if self.bundled.is_none() || whole.exists() => Err(reason),
             Err(reason) => self.bundled(otherwise).map(Some).ok_or(reason),
@@ -293,11 +294,7 @@ mod tests {
 
     pub(super) fn entry(function: &str, images: &[&str]) -> Executable {
         let images = images.iter().map(|image| (*image).to_owned()).collect();
-        let entry = file::Entry {
-            function: function.to_owned(),
-            images,
-        };
-        entry.read("example.com/")
+        file::Entry::new(function, images).read("example.com/")
     }
 
     pub(super) fn built(entries: &[Executable], before: &Table) -> (Table, Vec<String>) {

@@ -5,6 +5,7 @@
 //! Every other one is told so in its status. An object that is being deleted says nothing
 //! any more.
 
+use process::Profile;
 use std::{
     collections::{BTreeMap, HashMap},
     time::Duration,
@@ -173,6 +174,7 @@ impl Reading<'_> {
             origin: self.origin.clone(),
             wanted,
             images: images.map(|name| format!("{name}:{tag}")).collect(),
+            profile: Profile::default(),
         });
     }
 

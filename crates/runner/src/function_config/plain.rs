@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use process::Profile;
 use versions::{Constraint, Version};
 
 use super::overrides::Overrides;
@@ -22,6 +23,8 @@ pub(crate) struct Executable {
     pub(crate) wanted: Wanted,
     /// Full references.
     pub(crate) images: Vec<String>,
+    /// What a file may reach and use; objects have no words for it.
+    pub(crate) profile: Profile,
 }
 
 /// What is to run.

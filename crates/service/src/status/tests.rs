@@ -147,6 +147,16 @@ fn every_error_has_its_code() {
             Code::ResourceExhausted,
         ),
         (
+            function(Failure::OverBound {
+                bound: process::Bound::Processes {
+                    had: 257,
+                    most: 256,
+                },
+                log: "".into(),
+            }),
+            Code::ResourceExhausted,
+        ),
+        (
             function(Failure::NotBegunInTime {
                 running: 2,
                 queued: 3,

@@ -11,6 +11,7 @@ fn object(wanted: Wanted, tag: &str) -> Executable {
         origin: Origin::Object("own".into()),
         wanted,
         images: vec![format!("a/set-labels:{tag}")],
+        profile: process::Profile::default(),
     }
 }
 

@@ -46,6 +46,7 @@ fn an_object_becomes_the_values_that_files_become() {
             images: ["example.com/catalog", "a/b", "c/d"]
                 .map(|prefix| format!("{prefix}/set-namespace:v0.4.2"))
                 .into(),
+            profile: process::Profile::default(),
         }
     );
     let Wanted::Bundled(Bundled::Tagged { name, tag }) = &chosen.executables[1].wanted else {

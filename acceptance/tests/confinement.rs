@@ -1,0 +1,297 @@
+//! What a function that means harm can do in the exec runtime: nothing to the runner, to
+//! its secrets or to its neighbours. Each attempt fails, its caller hears why, others go on.
+
+use std::{
+    fs,
+    net::{TcpListener, UdpSocket},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::Command,
+    time::Duration,
+};
+
+use acceptance::{
+    LIST, Server, call, evaluate, evaluate_within, image,
+    server::{binary, functions},
+    system,
+};
+use proto::EvaluateFunctionResponse;
+use tempfile::TempDir;
+use tonic::{Code, Status};
+
+type Answer = Result<EvaluateFunctionResponse, Status>;
+
+/// A runner with the hostile function, and `settings` in its entry.
+fn runner(settings: &str, args: &[&str]) -> Server {
+    runner_through(&[], settings, args)
+}
+
+fn runner_through(through: &[&str], settings: &str, args: &[&str]) -> Server {
+    let folder = TempDir::new().expect("a folder");
+    open(folder.path());
+    let own = folder.path().join("functions");
+    fs::create_dir(&own).expect("a folder");
+    open(&own);
+    fs::copy(env!("CARGO_BIN_EXE_hostile"), own.join("hostile")).expect("a copy");
+    fs::copy(functions().join("echo"), own.join("echo")).expect("a copy");
+    // What a deployment has beside its functions.
+    for (name, content) in SECRETS {
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    let temporary = folder.path().join("tmp");
+    fs::create_dir(&temporary).expect("a folder");
+    open(&temporary);
+    let mut config = "functions:\n".to_owned();
+    config += &format!("- function: echo\n  images: [{}]\n", image("echo"));
+    config += &format!("- function: hostile\n  images: [{}]\n", image("hostile"));
+    config += settings;
+    let file = folder.path().join("config.yaml");
+    fs::write(&file, config).expect("a file");
+    let runner = binary("function-runner");
+    let mut words = through
+        .iter()
+        .map(|word| (*word).into())
+        .collect::<Vec<_>>();
+    words.push(runner.into_os_string());
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .args(["--port=0", "--disable-runtimes=pod", "--started-ahead=0"])
+        .arg(format!("--functions={}", own.display()))
+        .arg(format!("--config={}", file.display()))
+        .args(args)
+        .env("TMPDIR", &temporary);
+    Server::start(command, folder)
+}
+
+const SECRETS: [(&str, &str); 2] = [
+    ("token", "the-service-accounts-token"),
+    (".dockerconfigjson", "the-docker-config"),
+];
+
+fn open(folder: &Path) {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).expect("its mode");
+}
+
+async fn attempt(server: &Server, what: &str) -> Answer {
+    let list = format!("{LIST}# try: {what}\n");
+    evaluate(server.connect().await, call("hostile", list)).await
+}
+
+/// The attempt fails for the reason given, and the runner goes on.
+async fn assert_stopped(server: &Server, what: &str, words: &str) -> Status {
+    let status = match attempt(server, what).await {
+        Err(status) => status,
+        Ok(answer) => panic!("{what} succeeded: {:?}", answer.resource_list),
+    };
+    assert!(status.message().contains("test/hostile:v1"), "{status:?}");
+    assert!(status.message().contains(words), "{what}: {status:?}");
+    let neighbour = evaluate(server.connect().await, call("echo", LIST)).await;
+    assert_eq!(neighbour.expect("a neighbour").resource_list, LIST);
+    server.assert_nothing_left_running();
+    status
+}
+
+async fn assert_done(server: &Server, what: &str) -> String {
+    let answer = attempt(server, what).await;
+    let list = answer.unwrap_or_else(|status| panic!("{what}: {status:?}"));
+    String::from_utf8_lossy(&list.resource_list).into_owned()
+}
+
+#[tokio::test]
+async fn the_token_and_the_docker_config_cannot_be_read() {
+    let server = runner("", &["--confine=required"]);
+    server.wait_for_log("functions are confined: Landlock ABI");
+    for (name, _) in SECRETS {
+        let path = server.folder.path().join(name);
+        let read = format!("read {}", path.display());
+        assert_stopped(&server, &read, "Permission denied").await;
+    }
+}
+
+#[tokio::test]
+async fn without_confinement_everything_can_be_read_which_shows_that_these_tests_look() {
+    let server = runner("", &["--confine=off"]);
+    server.wait_for_log("functions are not confined");
+    let token = server.folder.path().join("token");
+    let read = assert_done(&server, &format!("read {}", token.display())).await;
+    assert!(read.contains(SECRETS[0].1), "{read}");
+    let environment = assert_done(&server, "runner environ").await;
+    assert!(environment.contains("a-secret-value"), "{environment}");
+}
+
+#[tokio::test]
+async fn what_the_configuration_names_can_be_read() {
+    let shared = TempDir::new().expect("a folder");
+    fs::write(shared.path().join("schema"), "a-schema").expect("a file");
+    let settings = format!("  readPaths: [{}]\n", shared.path().display());
+    let server = runner(&settings, &[]);
+    let path = shared.path().join("schema");
+    let read = assert_done(&server, &format!("read {}", path.display())).await;
+    assert!(read.contains("a-schema"), "{read}");
+    let write = format!("write {}", path.display());
+    assert_stopped(&server, &write, "Permission denied").await;
+}
+
+#[tokio::test]
+async fn the_runners_environment_and_memory_cannot_be_read_nor_those_of_process_1() {
+    let server = runner("", &[]);
+    for what in ["runner environ", "runner mem", "read /proc/1/environ"] {
+        assert_stopped(&server, what, "Permission denied").await;
+    }
+}
+
+#[tokio::test]
+async fn temporary_files_are_out_of_reach_for_other_calls_and_gone_after_their_own() {
+    let server = runner("", &[]);
+    let temporary = server.folder.path().join("tmp");
+    let channel = server.connect().await;
+    let list = format!("{LIST}# try: temporary\n");
+    let writer = tokio::spawn(evaluate(channel, call("hostile", list)));
+    let mut found = None;
+    system::wait_until("the other call's file", || {
+        found = find(&temporary, "secret");
+        found.is_some().then_some(()).ok_or_else(String::new)
+    });
+    let path = found.expect("a path");
+    let read = attempt(&server, &format!("read {}", path.display())).await;
+    let status = read.expect_err("another call's file was read");
+    assert!(status.message().contains("Permission denied"), "{status:?}");
+    writer.await.expect("no panic").expect("its own file");
+    system::wait_until("temporary files left", || {
+        match find(&temporary, "secret") {
+            None => Ok(()),
+            Some(path) => Err(path.display().to_string()),
+        }
+    });
+}
+
+fn find(folder: &Path, name: &str) -> Option<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .find_map(|path| match path.is_dir() {
+            true => find(&path, name),
+            false => path.ends_with(name).then_some(path),
+        })
+}
+
+#[tokio::test]
+async fn the_runner_cannot_be_signalled() {
+    let server = runner("", &[]);
+    assert_stopped(&server, "signal", "Operation not permitted").await;
+}
+
+#[tokio::test]
+async fn connections_need_a_word_in_the_configuration() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let tcp = format!("tcp {}", listener.local_addr().expect("an address"));
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let udp = format!("udp {}", socket.local_addr().expect("an address"));
+    let server = runner("", &[]);
+    for what in [&tcp, &udp] {
+        assert_stopped(&server, what, "Operation not permitted").await;
+    }
+    let server = runner("  network: true\n", &[]);
+    for what in [&tcp, &udp] {
+        assert_done(&server, what).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_that_starts_processes_without_end_is_ended() {
+    let server = runner("  processes: 50\n", &[]);
+    let status = assert_stopped(&server, "fork", "processes, and may have 50").await;
+    assert_eq!(status.code(), Code::ResourceExhausted);
+}
+
+#[tokio::test]
+async fn a_function_that_fills_the_disk_is_ended_and_its_files_are_removed() {
+    let server = runner("", &[]);
+    let status = assert_stopped(&server, "fill", "MiB of temporary files").await;
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    let left = || find(&server.folder.path().join("tmp"), "1");
+    system::wait_until("temporary files left", || {
+        left().is_none().then_some(()).ok_or_else(String::new)
+    });
+    let elsewhere = server.folder.path().join("elsewhere");
+    let write = format!("write {}", elsewhere.display());
+    assert_stopped(&server, &write, "Permission denied").await;
+}
+
+#[tokio::test]
+async fn a_function_that_takes_memory_without_end_is_ended_in_one_process_and_in_many() {
+    let server = runner("  memory: 200Mi\n", &[]);
+    for what in ["allocate 2000", "allocate-in-many 10 100"] {
+        let status = assert_stopped(&server, what, "MiB of memory, and may have 200 MiB").await;
+        assert_eq!(status.code(), Code::ResourceExhausted);
+    }
+    let server = runner("", &["--memory-budget=400Mi"]);
+    let status = assert_stopped(&server, "allocate-in-many 10 100", "--memory-budget").await;
+    assert_eq!(status.code(), Code::ResourceExhausted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_without_environment_ends_with_its_call_also_while_others_run() {
+    for mode in ["--confine=auto", "--confine=off"] {
+        let server = runner("", &[mode]);
+        let long = format!("{LIST}# try: sleep\n");
+        let long = evaluate_within(&server, call("hostile", long), Duration::from_secs(300));
+        let daemon = async {
+            system::wait_until("the long call", || {
+                let runs = system::descendants(server.pid());
+                (runs.len() == 1).then_some(()).ok_or_else(String::new)
+            });
+            assert_done(&server, "daemon").await;
+            system::wait_until("a daemon left", || {
+                let left = system::descendants(server.pid());
+                (left.len() == 1).then_some(()).ok_or(format!("{left:?}"))
+            });
+        };
+        // Cancel-safe: the long call ends with the server.
+        tokio::select! {
+            () = daemon => {}
+            answer = long => panic!("{answer:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_function_cannot_open_a_million_files() {
+    let server = runner("", &[]);
+    assert_done(&server, "open 500").await;
+    assert_stopped(&server, "open 1000000", "Too many open files").await;
+}
+
+#[tokio::test]
+async fn a_nobodys_runner_is_as_safe_as_roots() {
+    if !rustix::process::getuid().is_root() {
+        // Then the other tests have shown it.
+        return;
+    }
+    let nobody = [
+        "setpriv",
+        "--reuid=10001",
+        "--regid=10001",
+        "--clear-groups",
+    ];
+    let server = runner_through(&nobody, "", &["--confine=required"]);
+    for what in ["runner environ", "runner mem"] {
+        assert_stopped(&server, what, "Permission denied").await;
+    }
+    assert_stopped(&server, "signal", "Operation not permitted").await;
+    assert_done(&server, "nothing").await;
+}
+
+#[test]
+fn a_runner_that_cannot_confine_what_it_must_does_not_start() {
+    let folder = TempDir::new().expect("a folder");
+    let run = Command::new(binary("function-runner"))
+        .args(["--port=0", "--disable-runtimes=pod", "--confine=required"])
+        .env("TMPDIR", folder.path().join("missing"))
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(said.contains("temporary directories"), "{said}");
+}

@@ -1,0 +1,204 @@
+//! A private directory for the temporary files of one program.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    process,
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use rustix::process::Pid;
+
+/// Most bytes of one program's temporary files: several of them fit into the 1 GiB
+/// that `deploy/` gives the runner's `/tmp`.
+pub(crate) const MOST: u64 = 128 << 20;
+
+/// Most files that are counted; more are as bad as too many bytes.
+const FILES: u32 = 20_000;
+
+/// How often a directory is tried to be removed into which something still writes.
+const TRIES: u32 = 100;
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// Where the directories are made, and the thread that removes those that are not empty.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    path: PathBuf,
+    last: AtomicU64,
+    full: mpsc::Sender<PathBuf>,
+}
+
+impl Shelf {
+    /// What a process of the same number has left is removed: in a container it
+    /// is the one before a restart.
+    pub(super) fn new(temporary: &Path) -> io::Result<Self> {
+        let path = temporary.join(format!("function-runner-{}", process::id()));
+        if path.symlink_metadata().is_ok() {
+            remove(&path)?;
+        }
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let (full, rest) = mpsc::channel::<PathBuf>();
+        thread::Builder::new()
+            .name("scratch".into())
+            .spawn(move || rest.iter().for_each(|path| remove_patiently(&path)))?;
+        Ok(Self {
+            path,
+            last: AtomicU64::new(0),
+            full,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it with everything in it, at the end.
+    pub(super) fn remove(&self) {
+        // The thread may be at it, too; what is left is removed by the next process.
+        let _ = remove(&self.path);
+    }
+
+    pub(super) fn scratch(&self) -> io::Result<Scratch> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        let path = self.path.join(number.to_string());
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let full = self.full.clone();
+        Ok(Scratch { path, full })
+    }
+}
+
+/// One program's directory; removed with this value.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+    full: mpsc::Sender<PathBuf>,
+}
+
+impl Scratch {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Most programs write nothing; what others wrote may take a while to remove.
+        if fs::remove_dir(&self.path).is_err() {
+            let _ = self.full.send(std::mem::take(&mut self.path));
+        }
+    }
+}
+
+/// The bytes of files below `path`, and of those that `processes` have open there
+/// without a name; `u64::MAX` if there are too many to count.
+pub(crate) fn measure(path: &Path, processes: &[Pid]) -> u64 {
+    let Ok(own) = fs::symlink_metadata(path) else {
+        return 0;
+    };
+    let mut left = FILES;
+    let mut bytes = 0;
+    let mut open = vec![path.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Some(less) = left.checked_sub(1) else {
+                return u64::MAX;
+            };
+            left = less;
+            let Ok(file) = entry.metadata() else { continue };
+            if file.is_dir() {
+                open.push(entry.path());
+            }
+            bytes += file.blocks() * 512;
+        }
+    }
+    let nameless = processes.iter().map(|pid| nameless(*pid, own.dev()));
+    nameless.fold(bytes, u64::saturating_add)
+}
+
+/// The bytes of files without a name that a process has open.
+fn nameless(pid: Pid, device: u64) -> u64 {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+    let files = descriptors.into_iter().flatten().flatten();
+    files
+        .filter_map(|descriptor| fs::metadata(descriptor.path()).ok())
+        .filter(|file| file.is_file() && file.nlink() == 0 && file.dev() == device)
+        .map(|file| file.blocks() * 512)
+        .sum()
+}
+
+fn remove_patiently(path: &Path) {
+    for _ in 0..TRIES {
+        match remove(path) {
+            Ok(()) => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(_) => thread::sleep(BETWEEN),
+        }
+    }
+    tracing::warn!(path = %path.display(), "a function's temporary files cannot be removed");
+}
+
+/// Removes everything, also below directories that a function has closed to itself.
+fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_dir_all(path).or_else(|_| {
+        open_up(path);
+        fs::remove_dir_all(path)
+    })
+}
+
+fn open_up(folder: &Path) {
+    let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|file| file.is_dir());
+    if !is_folder(folder) {
+        return;
+    }
+    let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        open_up(&entry.path());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_wrote_is_measured_and_removed_however_deep_and_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(folder.path()).unwrap();
+        let scratch = shelf.scratch().unwrap();
+        let (path, deep) = (scratch.path().to_owned(), scratch.path().join("a/b/c"));
+        assert_eq!(measure(&path, &[]), 0);
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("file"), vec![1; 1 << 20]).unwrap();
+        let unnamed = tempfile::tempfile_in(&path).unwrap();
+        unnamed.set_len(0).unwrap();
+        io::Write::write_all(&mut &unnamed, &vec![1; 1 << 20]).unwrap();
+        let own = [rustix::process::getpid()];
+        assert!(measure(&path, &[]) >= 1 << 20);
+        assert!(measure(&path, &own) >= 2 << 20);
+        fs::set_permissions(&deep, fs::Permissions::from_mode(0o000)).unwrap();
+        drop(scratch);
+        let gone = || !path.exists();
+        for _ in 0..1000 {
+            if gone() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert!(gone());
+    }
+
+    #[test]
+    fn more_files_than_can_be_counted_are_too_many() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..=FILES {
+            fs::create_dir(folder.path().join(number.to_string())).unwrap();
+        }
+        assert_eq!(measure(folder.path(), &[]), u64::MAX);
+    }
+}
