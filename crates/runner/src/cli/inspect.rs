@@ -184,19 +184,24 @@ fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()?;
     let deadline = Instant::now() + inquiry.timeout;
+    let guard = guard.unwrap_or_default();
+    // A server would not ask either.
+    let refused = guard.lets_ask(&inquiry.reference).err();
     let (asked, ruling) = runtime.block_on(async {
-        let guard = guard.unwrap_or_default();
-        // A server would not ask either.
-        if let Err(refused) = guard.lets_ask(&inquiry.reference) {
-            let asked = Asked::nothing(inquiry.reference.clone(), anyhow!("{refused}"));
-            return (asked, Some(Ruling::refused(&refused)));
-        }
-        let asked = inquiry.ask(&client, deadline).await;
-        let ruling = match &asked.found {
-            Ok(image) if inquiry.policy.is_some() => {
+        let asked = match &refused {
+            Some(refused) => Asked::nothing(inquiry.reference.clone(), anyhow!("{refused}")),
+            None => inquiry.ask(&client, deadline).await,
+        };
+        let bundled = asked.bundled();
+        let bundled = bundled.and_then(|_| Ruling::of_bundled(&guard, &asked.reference));
+        let ruling = match (bundled, &refused, &asked.found) {
+            _ if inquiry.policy.is_none() => None,
+            (Some(ruling), ..) => Some(ruling),
+            (None, Some(refused), _) => Some(Ruling::refused(refused)),
+            (None, None, Ok(image)) => {
                 Some(Ruling::of_image(&guard, &asked.reference, image, deadline).await)
             }
-            _ => None,
+            (None, None, Err(_)) => None,
         };
         (asked, ruling)
     });
@@ -207,10 +212,10 @@ fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
         shown.to_string()
     };
     io::stdout().lock().write_all(text.as_bytes())?;
-    asked.found?;
-    match ruling.filter(|ruling| !ruling.allowed) {
-        Some(ruling) => Err(anyhow!(ruling.summary)),
-        None => Ok(ExitCode::SUCCESS),
+    match ruling {
+        Some(ruling) if !ruling.allowed => Err(anyhow!(ruling.summary)),
+        Some(_) if refused.is_some() => Ok(ExitCode::SUCCESS),
+        _ => asked.found.map(|_| ExitCode::SUCCESS),
     }
 }
 
