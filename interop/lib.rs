@@ -1,5 +1,7 @@
 //! Builds and runs the Go programs that our servers must get along with.
 
+pub mod registry;
+
 use std::{
     env,
     io::Write as _,

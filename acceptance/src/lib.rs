@@ -6,6 +6,7 @@ pub mod http2;
 pub mod program;
 pub mod server;
 pub mod system;
+pub mod tls;
 
 use std::time::Duration;
 

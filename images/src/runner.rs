@@ -4,7 +4,7 @@
 //! ```text
 //! /home/nonroot/server               the runner
 //! /home/nonroot/starlark-function    beside it, where it looks for it
-//! /home/nonroot/grpc-health-probe    the wrapper's program, which is a probe by this name
+//! /home/nonroot/grpc-health-probe    a link to the runner, which is a probe by this name
 //! /home/nonroot/config.yaml          empty: a place for the operator's own
 //! /home/nonroot/functions/           for executables of the operator's
 //! /server, /config.yaml, …           links to the above
@@ -30,11 +30,11 @@ pub fn runner(binaries: &Path) -> Result<ImageSpec> {
     for (name, program) in [
         ("server", "function-runner"),
         ("starlark-function", "starlark-function"),
-        ("grpc-health-probe", "wrapper-server"),
     ] {
         let program = binaries.join(program);
         entries.push(Entry::program(&format!("{HOME}/{name}"), program));
     }
+    entries.push(link(format!("{HOME}/grpc-health-probe"), "server"));
     entries.push(text(&format!("{HOME}/config.yaml"), CONFIG));
     entries.push(Entry::Directory {
         path: format!("{HOME}/functions"),

@@ -15,6 +15,7 @@ mod reach;
 mod report;
 mod retry;
 mod session;
+mod signatures;
 mod tag_list;
 mod wire;
 
@@ -31,6 +32,7 @@ use crate::{
     digest::Digest,
     platform::Platform,
     reference::Reference,
+    signature::Signature,
     transport::{Connector, Transport},
 };
 
@@ -132,6 +134,18 @@ impl Client {
         let mut session = Session::new(self, &repository, self.until(deadline));
         let tags = within(&repository, self.until(deadline), session.tags()).await;
         (tags, session.report)
+    }
+
+    /// What claims to be a signature of the image with this digest, in the reference's
+    /// repository. Whether it is one is for [`crate::signed_by`] to say.
+    pub async fn signatures(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+        deadline: Instant,
+    ) -> Result<Vec<Signature>, FetchError> {
+        let mut session = Session::new(self, reference, self.until(deadline));
+        within(reference, self.until(deadline), session.signatures(digest)).await
     }
 
     fn until(&self, deadline: Instant) -> Instant {

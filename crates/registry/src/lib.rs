@@ -5,6 +5,7 @@
 //! Metadata, TagLists (one answer for many callers) ─► Client (one image's requests)
 //!     ─► auth: credentials · challenge: what a registry wants to see
 //!     ─► manifest, platform, digest: what its documents mean
+//!     ─► signature: who has signed an image
 //!     ─► transport: connections, TLS, plain HTTP
 //! ```
 
@@ -18,6 +19,7 @@ mod metadata;
 mod platform;
 mod reference;
 mod secret;
+mod signature;
 mod transport;
 mod url;
 mod warnings;
@@ -26,9 +28,10 @@ pub use auth::{CredentialsError, HelperError, Keychain, Origin};
 pub use client::{AuthenticateError, Client, Exchange, FetchError, Image, Report, Timeouts};
 pub use digest::{Digest, InvalidDigest};
 pub use manifest::InvalidDocument;
-pub use metadata::{Metadata, MetadataError, Source, Statistics, TagLists, Tags};
+pub use metadata::{Metadata, MetadataError, SignatureLists, Source, Statistics, TagLists, Tags};
 pub use platform::Platform;
 pub use reference::{InvalidReference, Reference};
+pub use signature::{InvalidKey, PublicKey, Signature, Unverified, signed_by};
 pub use transport::{ConnectError, TlsFailure, TlsPath, Transport, TrustError};
 pub use url::{Endpoint, Scheme};
 

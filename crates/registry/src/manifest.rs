@@ -158,7 +158,7 @@ impl ImageConfig {
 }
 
 /// Where a document is wrong, without quoting it: it may be anything.
-fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, InvalidDocument> {
+pub(crate) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, InvalidDocument> {
     serde_json::from_slice(bytes).map_err(|error| InvalidDocument::Form {
         line: error.line(),
         column: error.column(),

@@ -27,7 +27,7 @@ use std::{
 };
 
 use keeper::{Keeper, State};
-pub use sources::{TagLists, Tags};
+pub use sources::{SignatureLists, TagLists, Tags};
 use tokio::{
     sync::{Notify, watch},
     time::{Instant, timeout_at},

@@ -134,6 +134,24 @@ impl Reference {
     pub fn digest(&self) -> Option<&Digest> {
         self.digest.as_ref()
     }
+
+    /// Another tag of the same repository.
+    #[must_use]
+    pub(crate) fn with_tag(&self, tag: &str) -> Self {
+        Self {
+            tag: Some(tag.to_owned()),
+            ..self.repository()
+        }
+    }
+
+    /// The same repository's content of this digest, without a tag.
+    #[must_use]
+    pub fn pinned(&self, digest: &Digest) -> Self {
+        Self {
+            digest: Some(digest.clone()),
+            ..self.repository()
+        }
+    }
 }
 
 impl fmt::Display for Reference {

@@ -1,8 +1,9 @@
 //! The only place that wires the parts together, and their order at start and stop.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use registry::Timeouts;
 use service::{Evaluator, Handler, Server, Shutdown, Tasks};
 use tokio::time::timeout;
 use tonic::service::Routes;
@@ -12,10 +13,12 @@ use crate::{
     config::Config,
     exec::{ExecRuntime, confinement},
     function_config::live::Live,
-    logging,
+    images, logging,
     pod::runtime::PodRuntime,
+    policy::{self, Guard},
     stop,
     tags::{Resolver, TagSource},
+    tls::{self, Port},
 };
 
 /// The same check serves as liveness probe, which waits no longer.
@@ -53,9 +56,10 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let mut tasks = Tasks::default();
     let mut runtimes: Vec<Box<dyn Evaluator>> = Vec::new();
     let mut tags: Vec<Box<dyn TagSource>> = Vec::new();
+    let guard = guard(&config, &mut tasks)?;
     let mut exec = None;
     if config.runtimes.exec {
-        let runtime = ExecRuntime::start(&config, &mut tasks)?;
+        let runtime = ExecRuntime::start(&config, guard.clone(), &mut tasks)?;
         tags.push(Box::new(runtime.tags()));
         exec = Some(runtime.current());
         runtimes.push(Box::new(runtime));
@@ -64,7 +68,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     if !config.runtimes.pod {
         Live::without_pods(&config, exec, &mut tasks).await;
     } else {
-        let (runtime, evaluator) = PodRuntime::start(&config, exec, &mut tasks).await?;
+        let (runtime, evaluator) =
+            PodRuntime::start(&config, exec, guard.clone(), &mut tasks).await?;
         tags.push(Box::new(runtime.tags()));
         runtimes.push(Box::new(evaluator));
         pods = Some(runtime);
@@ -74,13 +79,15 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         runtimes,
         Resolver::new(tags),
         config.default_image_prefix.clone(),
-    );
+    )
+    .guarded_by(guard);
     let handler = Handler::new(chain, config.evaluation_timeout);
     let server = Server::new(handler, config.max_message_size)
         .await
         .with_request_memory(memory / REQUESTS)
         .with_max_connection_age(MAX_CONNECTION_AGE)
-        .with_routes(reflection);
+        .with_routes(reflection)
+        .with_transport(port(&config, &mut tasks)?);
 
     let listener = service::bind(config.port).with_context(|| {
         format!(
@@ -108,6 +115,27 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     }
     tasks.end().await;
     ended.context("stopped")
+}
+
+/// How callers are spoken with.
+fn port(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Port> {
+    let Some(config) = &config.tls else {
+        return Ok(Port::Plain);
+    };
+    let current = Arc::new(tls::Current::start(config)?);
+    tasks.spawn("certificates", Arc::clone(&current).watch());
+    Ok(Port::tls(current))
+}
+
+/// The image policy, if there is one.
+fn guard(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Guard> {
+    let Some(path) = &config.image_policy else {
+        return Ok(Guard::default());
+    };
+    let current = Arc::new(policy::Current::start(path)?);
+    tasks.spawn("image policy", Arc::clone(&current).watch());
+    let client = images::client(&config.registry, Timeouts::default());
+    Ok(Guard::new(current, Arc::new(client)))
 }
 
 /// Server reflection, so that tools such as grpcurl know the services.

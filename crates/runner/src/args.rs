@@ -125,6 +125,39 @@ pub(crate) static FLAGS: &[Group] = &[
         ],
     },
     Group {
+        title: "Who may run what",
+        flags: &[
+            value(
+                "image-policy",
+                "FILE",
+                "",
+                "Which images may run, by rules: docs/security.md. Re-read when it changes. Without \
+                 it every image may run.",
+            ),
+            value(
+                "tls-cert-file",
+                "FILE",
+                "",
+                "The server's certificate with its chain, in PEM: speaks TLS 1.2 and 1.3 then, and \
+                 nothing else. Re-read when it changes. Porch dials in plain text.",
+            ),
+            value("tls-key-file", "FILE", "", "The certificate's key."),
+            value(
+                "client-ca-file",
+                "FILE",
+                "",
+                "Authorities, in PEM: only clients with a certificate by one of them are served.",
+            ),
+            value(
+                "allowed-clients",
+                "LIST",
+                "",
+                "Comma-separated DNS names and URIs (SPIFFE ids): only clients whose certificate \
+                 has one of these names are served.",
+            ),
+        ],
+    },
+    Group {
         title: "Exec runtime",
         flags: &[
             value(

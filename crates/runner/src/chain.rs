@@ -1,12 +1,13 @@
 //! Finds out which image is wanted, and asks one runtime after the other for it, in a
 //! fixed order: exec, then pod. "Not mine" makes it go on; a result or any other error
-//! ends it.
+//! ends it. An image that the policy keeps out of one runtime may be let into the next.
 
 use krm::Output;
 use service::{EvaluateError, Evaluation, Evaluator};
 
 use crate::{
     images,
+    policy::Guard,
     tags::Resolver,
     wanted::{Wanted, wanted},
 };
@@ -16,6 +17,7 @@ pub struct Chain {
     runtimes: Vec<Box<dyn Evaluator>>,
     tags: Resolver,
     default_image_prefix: String,
+    guard: Guard,
 }
 
 impl Chain {
@@ -29,7 +31,13 @@ impl Chain {
             runtimes,
             tags,
             default_image_prefix,
+            guard: Guard::default(),
         }
+    }
+
+    #[must_use]
+    pub(crate) fn guarded_by(self, guard: Guard) -> Self {
+        Self { guard, ..self }
     }
 }
 
@@ -48,6 +56,8 @@ impl Evaluator for Chain {
                 constraint,
             } => {
                 let deadline = evaluation.deadline;
+                let allowed = self.guard.lets_ask(&images::parse(&repository)?);
+                allowed.map_err(|refused| refused.of(&repository))?;
                 let image = self
                     .tags
                     .resolve(&repository, &constraint, deadline)
@@ -65,16 +75,20 @@ impl Evaluator for Chain {
 impl Chain {
     async fn run(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
         let mut all_tried = Vec::new();
+        let mut denied = None;
         for runtime in &self.runtimes {
             match runtime.evaluate(evaluation.clone()).await {
                 Err(EvaluateError::NotFound { tried, .. }) => all_tried.extend(tried),
+                Err(error @ EvaluateError::PermissionDenied { .. }) => {
+                    denied.get_or_insert(error);
+                }
                 answer => return answer,
             }
         }
-        Err(EvaluateError::NotFound {
+        Err(denied.unwrap_or(EvaluateError::NotFound {
             image: evaluation.image,
             tried: all_tried,
-        })
+        }))
     }
 }
 

@@ -4,6 +4,7 @@ mod eval;
 mod function;
 mod input;
 mod inspect;
+mod probe;
 mod show;
 mod yaml;
 
@@ -39,6 +40,11 @@ fn command<T>(
             ExitCode::from(USAGE)
         }
     }
+}
+
+/// `grpc-health-probe`.
+pub(crate) fn probe(words: Vec<OsString>) -> ExitCode {
+    ::probe::main::<probe::Anywhere>(probe::FLAGS, words)
 }
 
 fn wants_help(flags: &Flags) -> Result<bool, String> {

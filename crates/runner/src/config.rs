@@ -1,10 +1,14 @@
 //! The server's configuration: every flag read, checked, and in its own type.
 //! From here on nobody looks at words of the command line.
 
+mod tls;
+
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use functions::reference::Rules;
 use goflags::{FlagError, Flags, value};
+
+pub(crate) use tls::TlsConfig;
 
 use crate::args::FLAGS;
 
@@ -21,6 +25,10 @@ pub struct Config {
     /// How long after SIGTERM callers are still taken.
     pub lame_duck: Duration,
     pub default_image_prefix: String,
+    /// `None`: every image may run.
+    pub image_policy: Option<PathBuf>,
+    /// `None`: plain text.
+    pub(crate) tls: Option<TlsConfig>,
     pub log: LogConfig,
     pub exec: ExecConfig,
     pub pod: PodConfig,
@@ -170,6 +178,8 @@ impl Config {
             drain_timeout: flags.get("drain-timeout", value::duration)?,
             lame_duck: if is_duck { lame_duck } else { Duration::ZERO },
             default_image_prefix: flags.text("default-image-prefix")?,
+            image_policy: file(flags, "image-policy")?,
+            tls: TlsConfig::read(flags)?,
             log: LogConfig {
                 level: flags.get("log-level", log_level)?,
                 json: flags.get("log-format", log_format)?,
@@ -207,6 +217,12 @@ impl Config {
             registry: RegistryConfig::read(flags)?,
         })
     }
+}
+
+/// A file that may be left out.
+pub(crate) fn file(flags: &Flags, name: &str) -> Result<Option<PathBuf>, FlagError> {
+    let path = flags.text(name)?;
+    Ok(Some(path).filter(|path| !path.is_empty()).map(Into::into))
 }
 
 /// Prefixes up to a function's name, separated by commas.

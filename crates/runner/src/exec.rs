@@ -26,7 +26,11 @@ use program::Program;
 use registry::{Metadata, Timeouts};
 use service::{EvaluateError, Evaluation, Evaluator, Tasks};
 
-use crate::{config::Config, images};
+use crate::{
+    config::Config,
+    images,
+    policy::{Guard, Runtime},
+};
 
 const NAME: &str = "exec";
 
@@ -38,11 +42,12 @@ pub struct ExecRuntime {
     ahead: Ahead,
     /// `None`: without pods no registry is asked for anything.
     moving: Option<MovingTags>,
+    guard: Guard,
 }
 
 impl ExecRuntime {
     /// Reads the file and goes on watching it.
-    pub fn start(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Self> {
+    pub(crate) fn start(config: &Config, guard: Guard, tasks: &mut Tasks) -> anyhow::Result<Self> {
         let current = Arc::new(Current::start(config)?);
         tasks.spawn("exec runtime's configuration", Arc::clone(&current).watch());
         let max_output = service::max_output(config.max_message_size);
@@ -64,6 +69,7 @@ impl ExecRuntime {
                     MovingTags::new(rules, images)
                 }),
             ahead,
+            guard,
         })
     }
 
@@ -88,7 +94,11 @@ impl Evaluator for ExecRuntime {
             ..
         } = evaluation;
         let table = self.current.table();
-        let moving = async || table.released(self.moving.as_ref()?.release(&image).await?);
+        let reference = images::parse(&image)?;
+        let moving = async || {
+            self.guard.lets_ask(&reference).ok()?;
+            table.released(self.moving.as_ref()?.release(&image).await?)
+        };
         let found = match table.find(&image) {
             None if !table.is_for_pods(&image) => moving().await,
             found => found,
@@ -99,6 +109,12 @@ impl Evaluator for ExecRuntime {
                 tried: vec![NAME],
             });
         };
+        let runtime = match function.program {
+            Program::File(_) => Runtime::Exec,
+            Program::Beside(..) | Program::Native(_) => Runtime::Bundled,
+        };
+        let allowed = self.guard.lets_run(&reference, runtime);
+        allowed.map_err(|refused| refused.of(&image))?;
         // Counted by ownership: given back however this call ends.
         let Ok(_place) = function.places.try_acquire() else {
             let queued = self.current.max_queued();

@@ -14,17 +14,26 @@ pub mod function_config;
 mod images;
 mod logging;
 pub mod pod;
+mod policy;
 pub mod pool;
 mod stop;
 pub mod tags;
+mod tls;
 mod wanted;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    process::ExitCode,
+};
 
 use config::{Config, Request};
 
-/// Runs the program with the words after its name.
-pub fn main(mut words: Vec<OsString>) -> ExitCode {
+/// Runs the program with the words after its name, as the program that it is called.
+pub fn main(called_as: &OsStr, mut words: Vec<OsString>) -> ExitCode {
+    if Path::new(called_as).file_name() == Some(OsStr::new(PROBE)) {
+        return cli::probe(words);
+    }
     if let Some(name) = words.first().and_then(|word| word.to_str()) {
         if let Some((_, command)) = COMMANDS.iter().find(|(known, _)| *known == name) {
             return command(words.split_off(1));
@@ -66,6 +75,9 @@ const COMMANDS: [(&str, Command); 3] = [
     ("inspect", cli::inspect),
     ("fn", cli::function),
 ];
+
+/// Called by this name, it asks a server's health.
+const PROBE: &str = "grpc-health-probe";
 
 /// The exit code for a command line that cannot be understood.
 const USAGE: u8 = 2;

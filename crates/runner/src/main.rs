@@ -3,5 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    runner::main(std::env::args_os().skip(1).collect())
+    let mut words = std::env::args_os();
+    let called_as = words.next().unwrap_or_default();
+    runner::main(&called_as, words.collect())
 }

@@ -2,6 +2,7 @@
 //! many, how much each may send ahead, and when it is asked to end.
 
 mod crowd;
+mod transport;
 
 use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
 
@@ -16,6 +17,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::service::Routes;
 use tower::ServiceExt as _;
+pub use transport::{Plain, Transport};
 
 use crate::{
     body::{ARRIVES_WITHIN, Arriving, Leaving},
@@ -33,11 +35,6 @@ const STREAMS_PER_CONNECTION: u32 = 1024;
 
 /// How much may come in one piece; by default a large list comes in hundreds.
 const FRAME: u32 = 256 * 1024;
-
-/// What HTTP/2 clients say first.
-const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
-/// How often a connection is looked at that has said a part of it.
-const PREFACE_LOOK: Duration = Duration::from_millis(50);
 
 /// Out of descriptors or memory: the pause before the next attempt to accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -115,6 +112,7 @@ impl Shared {
 /// asked to end after their calls; the tracker counts them.
 pub(crate) async fn serve(
     listener: TcpListener,
+    transport: impl Transport,
     shared: Shared,
     stop: CancellationToken,
     open: TaskTracker,
@@ -152,26 +150,33 @@ pub(crate) async fn serve(
         // Small answers should not wait for more; without it they are only slower.
         let _ = stream.set_nodelay(true);
         let window = Windows::of(crowd.len(), shared.budget.most());
-        open.spawn(attend(stream, shared.clone(), guest, window, stop.clone()));
+        let opening = transport.clone();
+        open.spawn(attend(
+            stream,
+            opening,
+            shared.clone(),
+            guest,
+            window,
+            stop.clone(),
+        ));
     }
 }
 
 /// One connection, from its first byte to its end.
 async fn attend(
     stream: TcpStream,
+    transport: impl Transport,
     shared: Shared,
     guest: Guest,
     windows: Windows,
     stop: CancellationToken,
 ) {
-    // Cancel-safe: looking takes nothing away.
-    let has_begun = tokio::select! {
-        begun = timeout(ARRIVES_WITHIN, says_hello(&stream)) => matches!(begun, Ok(Ok(()))),
-        () = guest.asked_to_leave() => false,
+    // Cancel-safe: a connection that has to leave is of no use any more.
+    let opened = tokio::select! {
+        opened = timeout(ARRIVES_WITHIN, transport.open(stream)) => opened,
+        () = guest.asked_to_leave() => return,
     };
-    if !has_begun {
-        return;
-    }
+    let Ok(Ok(stream)) = opened else { return };
     let max_age = shared.max_age;
     let guest_of_calls = guest.clone();
     let service = service_fn(move |request| shared.clone().answer(request, guest_of_calls.busy()));
@@ -218,20 +223,6 @@ async fn attend(
                 let _ = timeout(Duration::ZERO, connection.as_mut()).await;
                 return;
             }
-        }
-    }
-}
-
-/// Waits until the client has begun to speak HTTP/2. Somebody who connects and is
-/// silent gets no answer anyway, only a place.
-async fn says_hello(stream: &TcpStream) -> io::Result<()> {
-    let mut hello = [0; PREFACE];
-    loop {
-        match stream.peek(&mut hello).await? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            PREFACE.. => return Ok(()),
-            // What is there already would wake us again at once.
-            _ => sleep(PREFACE_LOOK).await,
         }
     }
 }

@@ -81,6 +81,9 @@ pub enum EvaluateError {
         reason: String,
         log: String,
     },
+    /// The operator does not want it to run. The reason names the rule.
+    #[error("not allowed to run function {image:?}: {reason}")]
+    PermissionDenied { image: String, reason: String },
     /// Time was up before the function could begin.
     #[error("no time left for function {image:?}: it still waits for {waits_for}")]
     NoPodInTime { image: String, waits_for: String },

@@ -20,6 +20,7 @@ mod status;
 mod stop;
 mod tasks;
 
+pub use connections::{Plain, Transport};
 pub use evaluator::{EvaluateError, Evaluation, Evaluator};
 pub use handler::Handler;
 pub use health::Health;

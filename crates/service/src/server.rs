@@ -17,7 +17,7 @@ use tonic::service::Routes;
 
 use crate::{
     Evaluator, Handler, Health, Shutdown, Stages, TaskEnded, Tasks,
-    connections::{self, OTHER_MESSAGE, Shared},
+    connections::{self, OTHER_MESSAGE, Plain, Shared, Transport},
     signals::Asked,
     stop::ANSWERS_LEAVE_WITHIN,
 };
@@ -33,7 +33,7 @@ pub fn max_output(max_message_size: usize) -> usize {
 
 /// A server that is ready to run.
 #[derive(Debug)]
-pub struct Server {
+pub struct Server<T = Plain> {
     routes: Routes,
     health: Health,
     in_flight: TaskTracker,
@@ -41,6 +41,7 @@ pub struct Server {
     max_message_size: usize,
     request_memory: u64,
     max_connection_age: Option<Duration>,
+    transport: T,
 }
 
 /// Listens on all addresses, IPv6 and IPv4; where there is no IPv6, on IPv4.
@@ -87,6 +88,24 @@ impl Server {
             max_message_size,
             request_memory: u64::MAX,
             max_connection_age: None,
+            transport: Plain,
+        }
+    }
+}
+
+impl<T: Transport> Server<T> {
+    /// Speaks with clients in another way.
+    #[must_use]
+    pub fn with_transport<U: Transport>(self, transport: U) -> Server<U> {
+        Server {
+            routes: self.routes,
+            health: self.health,
+            in_flight: self.in_flight,
+            tasks: self.tasks,
+            max_message_size: self.max_message_size,
+            request_memory: self.request_memory,
+            max_connection_age: self.max_connection_age,
+            transport,
         }
     }
 
@@ -130,7 +149,13 @@ impl Server {
         let mut shared = Shared::new(self.routes, self.max_message_size, self.request_memory);
         shared.max_age = self.max_connection_age;
         let (close, open) = (CancellationToken::new(), TaskTracker::new());
-        let accepting = connections::serve(listener, shared, close.clone(), open.clone());
+        let accepting = connections::serve(
+            listener,
+            self.transport,
+            shared,
+            close.clone(),
+            open.clone(),
+        );
         self.tasks.spawn("listener", accepting);
 
         // Cancel-safe: each of them only waits.

@@ -33,6 +33,7 @@ impl EvaluateError {
             Self::Panicked { .. } => Code::Internal,
             Self::Unavailable { .. } => Code::Unavailable,
             Self::FailedPrecondition { .. } => Code::FailedPrecondition,
+            Self::PermissionDenied { .. } => Code::PermissionDenied,
             Self::NoPodInTime { .. } => Code::DeadlineExceeded,
             Self::Remote { status, .. } => status.code(),
             Self::Function(error) => match error.failure {
@@ -61,6 +62,7 @@ impl EvaluateError {
             Self::Panicked { .. } => "INTERNAL_ERROR",
             Self::Unavailable { .. } => "UNAVAILABLE",
             Self::FailedPrecondition { .. } => "CANNOT_RUN",
+            Self::PermissionDenied { .. } => "NOT_ALLOWED",
             Self::NoPodInTime { .. } => "DEADLINE_EXCEEDED",
             Self::Remote { .. } => "REMOTE",
             Self::Function(error) => match error.failure {
@@ -108,6 +110,7 @@ impl EvaluateError {
             | Self::TooManyPods { image, .. }
             | Self::Unavailable { image, .. }
             | Self::FailedPrecondition { image, .. }
+            | Self::PermissionDenied { image, .. }
             | Self::NoPodInTime { image, .. }
             | Self::Remote { image, .. }
             | Self::Panicked { image } => image,

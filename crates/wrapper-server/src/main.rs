@@ -9,7 +9,7 @@
 
 mod args;
 mod cp;
-mod probe;
+mod dial;
 
 use std::{
     env,
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let called_as = words.next().unwrap_or_default();
     let words: Vec<OsString> = words.collect();
     match Path::new(&called_as).file_name().and_then(OsStr::to_str) {
-        Some("grpc-health-probe") => probe::main(words),
+        Some("grpc-health-probe") => probe::main::<dial::Addresses>(dial::FLAGS, words),
         Some("cp") => cp::main(words),
         _ => wrapper(words),
     }

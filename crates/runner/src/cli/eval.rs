@@ -4,51 +4,55 @@ use std::{ffi::OsString, process::ExitCode, time::Duration};
 
 use goflags::{FlagError, Group, flag, value};
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
-use tonic::{Request, Status, transport::Endpoint};
+use tonic::{Request, Status};
 
 use super::{
     input::{self, FunctionConfig, Source},
     show,
 };
+use crate::tls::{CLIENT_FLAGS, TlsClient};
 
-static FLAGS: &[Group] = &[Group {
-    title: "Flags",
-    flags: &[
-        flag::value(
-            "image",
-            "IMG",
-            "",
-            "The function, such as set-labels:v0.2 or example.com/team/function@sha256:…",
-        ),
-        flag::value(
-            "tag",
-            "TAG",
-            "",
-            "A version, or a version constraint such as '>=v0.4.0 <v0.5', in place of the image's \
+static FLAGS: &[Group] = &[
+    Group {
+        title: "Flags",
+        flags: &[
+            flag::value(
+                "image",
+                "IMG",
+                "",
+                "The function, such as set-labels:v0.2 or example.com/team/function@sha256:…",
+            ),
+            flag::value(
+                "tag",
+                "TAG",
+                "",
+                "A version, or a version constraint such as '>=v0.4.0 <v0.5', in place of the image's \
              own tag.",
-        ),
-        flag::value(
-            "address",
-            "HOST:PORT",
-            "localhost:9445",
-            "The function runner to ask.",
-        ),
-        flag::value(
-            "fn-config",
-            "FILE",
-            "",
-            "The function's configuration: a file with one resource.",
-        ),
-        flag::value(
-            "timeout",
-            "DURATION",
-            "5m",
-            "How long to wait for the answer.",
-        ),
-        flag::HELP,
-        flag::H,
-    ],
-}];
+            ),
+            flag::value(
+                "address",
+                "HOST:PORT",
+                "localhost:9445",
+                "The function runner to ask.",
+            ),
+            flag::value(
+                "fn-config",
+                "FILE",
+                "",
+                "The function's configuration: a file with one resource.",
+            ),
+            flag::value(
+                "timeout",
+                "DURATION",
+                "5m",
+                "How long to wait for the answer.",
+            ),
+            flag::HELP,
+            flag::H,
+        ],
+    },
+    CLIENT_FLAGS,
+];
 
 const HELP: &str = "\
 Evaluates a KRM function on a running function runner and prints the resulting
@@ -74,6 +78,10 @@ Examples:
   # A ResourceList that kpt made, on another machine's runner:
   kpt fn source . | function-runner eval --image starlark:v0.5.5 --address runner.example.com:9445
 
+  # A runner with TLS that wants to see a certificate:
+  function-runner eval --image set-namespace:v0.4.5 --address runner.example.com:9445 \\
+    --tls --tls-ca-cert ca.crt --tls-client-cert tls.crt --tls-client-key tls.key ./package
+
 Exit code: 0 the function succeeded, 1 it failed or could not be evaluated, 2 the command line
 cannot be understood.
 ";
@@ -83,6 +91,7 @@ struct Call {
     image: String,
     tag: String,
     address: String,
+    server: TlsClient,
     timeout: Duration,
     source: Source,
     config: FunctionConfig,
@@ -120,13 +129,16 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Call>, String> {
     if image.is_empty() {
         return Err("--image names the function to evaluate; --help has examples".into());
     }
+    let address = flags.text("address").map_err(complain)?;
+    let timeout = flags.get("timeout", value::positive_duration);
+    let timeout = timeout.map_err(complain)?;
+    let connect = timeout.min(Duration::from_secs(10));
     Ok(Some(Call {
         image,
         tag: flags.text("tag").map_err(complain)?,
-        address: flags.text("address").map_err(complain)?,
-        timeout: flags
-            .get("timeout", value::positive_duration)
-            .map_err(complain)?,
+        server: TlsClient::read(&flags, address.clone(), connect).map_err(complain)?,
+        address,
+        timeout,
         source,
         config,
     }))
@@ -182,23 +194,12 @@ async fn ask(
     call: &Call,
     request: EvaluateFunctionRequest,
 ) -> Result<proto::EvaluateFunctionResponse, Status> {
-    let unreachable = |error: tonic::transport::Error| {
-        let cause =
-            std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
+    let channel = call.server.connect().await.map_err(|cause| {
         Status::unavailable(format!(
-            "cannot reach a function runner at {}{cause}; is one running there? (--address)",
+            "cannot reach a function runner at {}: {cause}; is one running there? (--address, --tls)",
             call.address
         ))
-    };
-    let endpoint =
-        Endpoint::from_shared(format!("http://{}", call.address)).map_err(unreachable)?;
-    let channel = endpoint
-        .connect_timeout(call.timeout.min(Duration::from_secs(10)))
-        // Long messages of failed functions come as headers.
-        .http2_max_header_list_size(64 * 1024)
-        .connect()
-        .await
-        .map_err(unreachable)?;
+    })?;
     let mut request = Request::new(request);
     request.set_timeout(call.timeout);
     FunctionEvaluatorClient::new(channel)

@@ -1,12 +1,15 @@
 //! `function-runner inspect`: what a person asks when an image misbehaves.
 
 mod matching;
+mod policy;
 mod shown;
 
 use std::{
     ffi::OsString,
     io::{self, Write as _},
+    path::PathBuf,
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,6 +20,7 @@ use functions::{
 };
 use goflags::{FlagError, Group, flag, value};
 use matching::Matching;
+use policy::Ruling;
 use registry::{Client, Digest, Image, Reference, Report, Timeouts};
 use tokio::time::Instant;
 use versions::Constraint;
@@ -40,6 +44,12 @@ static FLAGS: &[Group] = &[
                 "A version, or a version constraint such as '>=v0.4.0 <v0.5', in place of the \
                  image's own tag.",
             ),
+            flag::value(
+                "policy",
+                "FILE",
+                "",
+                "An image policy, as for the server's --image-policy: what would it say?",
+            ),
             flag::value("o", "FORMAT", "text", "text or json."),
             flag::value(
                 "timeout",
@@ -61,7 +71,7 @@ platform, the command that runs, which credentials and which certificates were u
 request went. Secrets are never shown. Where a bundled release stands for the image, it is named:
 a server answers with it, unless its configuration says otherwise. For a version constraint it
 shows which of the repository's tags satisfy it, and why the others do not; the highest one is
-looked at.
+looked at. With --policy it says what the server's --image-policy would, and why.
 
 Usage:
   function-runner inspect IMG [FLAGS]
@@ -78,10 +88,13 @@ Examples:
     --enable-private-registries --registry-auth-secret-path ~/.docker/config.json \\
     --enable-private-registries-tls --tls-secret-path ./ca/
 
+  # Would this policy let it run, and is it signed?
+  function-runner inspect example.com/team/function:v1 --policy policy.yaml
+
   # The digest, for a script:
   function-runner inspect set-labels:v0.2 -o json | jq -r .digest
 
-Exit code: 0 the image can be run, 1 it cannot or its registry does not tell, 2 the command line
+Exit code: 0 the image can be run, 1 it cannot, may not, or its registry does not tell, 2 the command line
 cannot be understood.
 ";
 
@@ -93,6 +106,7 @@ struct Inquiry {
     json: bool,
     timeout: Duration,
     config: RegistryConfig,
+    policy: Option<PathBuf>,
 }
 
 /// Runs the command with the words after its name.
@@ -139,6 +153,7 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Inquiry>, String> {
             .get("timeout", value::positive_duration)
             .map_err(complain)?,
         config: RegistryConfig::read(&flags).map_err(complain)?,
+        policy: crate::config::file(&flags, "policy").map_err(complain)?,
     }))
 }
 
@@ -162,20 +177,46 @@ fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
         request: inquiry.timeout.min(defaults.request),
         connect: inquiry.timeout.min(defaults.connect),
     };
-    let client = images::client(&inquiry.config, timeouts);
+    let client = Arc::new(images::client(&inquiry.config, timeouts));
+    let path = inquiry.policy.as_deref();
+    let guard = path.map(|path| policy::guard(path, &client)).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let deadline = Instant::now() + inquiry.timeout;
-    let asked = runtime.block_on(inquiry.ask(&client, deadline));
-    let shown = shown::Inspection::new(&asked);
+    let guard = guard.unwrap_or_default();
+    // A server would not ask either.
+    let refused = guard.lets_ask(&inquiry.reference).err();
+    let (asked, ruling) = runtime.block_on(async {
+        let asked = match &refused {
+            Some(refused) => Asked::nothing(inquiry.reference.clone(), anyhow!("{refused}")),
+            None => inquiry.ask(&client, deadline).await,
+        };
+        let bundled = asked.bundled();
+        let bundled = bundled.and_then(|_| Ruling::of_bundled(&guard, &asked.reference));
+        let ruling = match (bundled, &refused, &asked.found) {
+            _ if inquiry.policy.is_none() => None,
+            (Some(ruling), ..) => Some(ruling),
+            (None, Some(refused), _) => Some(Ruling::refused(refused)),
+            (None, None, Ok(image)) => {
+                Some(Ruling::of_image(&guard, &asked.reference, image, deadline).await)
+            }
+            (None, None, Err(_)) => None,
+        };
+        (asked, ruling)
+    });
+    let shown = shown::Inspection::new(&asked, ruling.as_ref());
     let text = if inquiry.json {
         serde_json::to_string_pretty(&shown)? + "\n"
     } else {
         shown.to_string()
     };
     io::stdout().lock().write_all(text.as_bytes())?;
-    asked.found.map(|_| ExitCode::SUCCESS)
+    match ruling {
+        Some(ruling) if !ruling.allowed => Err(anyhow!(ruling.summary)),
+        Some(_) if refused.is_some() => Ok(ExitCode::SUCCESS),
+        _ => asked.found.map(|_| ExitCode::SUCCESS),
+    }
 }
 
 /// What came of an inquiry.
@@ -229,6 +270,16 @@ impl Inquiry {
 }
 
 impl Asked {
+    /// Nobody was asked, for this reason.
+    fn nothing(reference: Reference, why: anyhow::Error) -> Self {
+        Self {
+            reference,
+            matching: None,
+            found: Err(why),
+            report: Report::default(),
+        }
+    }
+
     /// The bundled release that a server answers calls of the image with, as far as the
     /// image says: by its name, or by the digest that its tag has. Which one satisfies a
     /// constraint is reported with the tags.

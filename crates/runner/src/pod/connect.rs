@@ -13,6 +13,7 @@ use std::{
 
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
+use registry::Digest;
 use tokio::{
     sync::Semaphore,
     task::spawn_blocking,
@@ -67,6 +68,8 @@ pub struct Connection {
     pub name: Arc<str>,
     pub channel: Channel,
     pub usage: Usage,
+    /// What the pod is made of, as it says; `None`: nobody knows.
+    pub digest: Option<Digest>,
 }
 
 /// Where a wrapper is.

@@ -16,6 +16,7 @@ use std::{error::Error, iter, pin::pin, sync::Arc, time::Duration};
 use krm::Output;
 use past::{Loss, Past};
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
+use registry::Reference;
 use service::{EvaluateError, Evaluation, Evaluator};
 use tokio::{
     sync::watch,
@@ -27,7 +28,11 @@ use super::{
     connect::Connection, functions::Functions, launch::PodLauncher, roster::Roster,
     witness::Witness,
 };
-use crate::pool::{AcquireError, Failure, Lease, Outlook, Pool, Refusal};
+use crate::{
+    images,
+    policy::{Guard, Refused},
+    pool::{AcquireError, Failure, Lease, Outlook, Pool, Refusal},
+};
 
 /// How long the cluster may take to tell what became of a pod, when that is all that the
 /// caller still waits for. The kubelet looks at its containers every second.
@@ -49,6 +54,7 @@ pub struct PodEvaluator<W = PodLauncher> {
     /// nobody is given one: it would be a pod too many.
     pub has_adopted: watch::Receiver<bool>,
     pub max_message_size: usize,
+    pub(crate) guard: Guard,
 }
 
 /// What came of one attempt to call a wrapper.
@@ -64,9 +70,15 @@ enum Called {
 impl<W: Witness> Evaluator for PodEvaluator<W> {
     async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
         let image = &evaluation.image;
+        let reference = images::parse(image)?;
+        let asked = self.guard.lets_ask(&reference);
+        asked.map_err(|refused| refused.of(image))?;
         let mut past = Past::default();
         loop {
             let lease = self.next(&evaluation, &mut past).await?;
+            if !self.is_admitted(&reference, &lease, &evaluation).await? {
+                continue;
+            }
             let name = Arc::clone(&lease.connection.name);
             past.goes_on_in(image, &name);
             let restarts = self.witness.restarts(&name);
@@ -165,6 +177,32 @@ impl<W: Witness> PodEvaluator<W> {
                     return Err(late(waits_for.unwrap_or_else(|| "its pod".into())));
                 }
             }
+        }
+    }
+
+    /// Whether the image policy, which may be another one than when the pod was started,
+    /// lets it go on. A pod that it does not admit is given up, and the next one has to
+    /// pass, too.
+    async fn is_admitted(
+        &self,
+        image: &Reference,
+        lease: &Lease<Connection>,
+        evaluation: &Evaluation,
+    ) -> Result<bool, EvaluateError> {
+        let digest = lease.connection.digest.as_ref();
+        match self
+            .guard
+            .admit_pod(image, digest, evaluation.deadline)
+            .await
+        {
+            Ok(()) => Ok(true),
+            Err(Refused::Denied(reason)) => {
+                let name = &lease.connection.name;
+                tracing::info!(%name, "a pod is no longer allowed: {reason}");
+                self.pool.failed(lease.pod, Failure::denied(reason));
+                Ok(false)
+            }
+            Err(refused) => Err(refused.of(&evaluation.image)),
         }
     }
 
@@ -322,10 +360,10 @@ fn refused(image: String, error: AcquireError) -> EvaluateError {
         }
     };
     let log = failure.log.to_string();
-    if failure.outlook == Outlook::Lasting {
-        EvaluateError::FailedPrecondition { image, reason, log }
-    } else {
-        EvaluateError::Unavailable { image, reason, log }
+    match failure.outlook {
+        Outlook::Denied => EvaluateError::PermissionDenied { image, reason },
+        Outlook::Lasting => EvaluateError::FailedPrecondition { image, reason, log },
+        Outlook::Passing | Outlook::Taken => EvaluateError::Unavailable { image, reason, log },
     }
 }
 

@@ -14,6 +14,7 @@ mod phases;
 mod remove;
 #[cfg(test)]
 mod tests;
+mod wrapper;
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -21,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-use explain::unknown_image;
+use explain::{not_admitted, unknown_image};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
 pub use phases::Phase;
@@ -43,7 +44,10 @@ use super::{
     seen::{SeenPod, SeenService},
     watch::Watch,
 };
-use crate::pool::{Failure, Launcher, PodId};
+use crate::{
+    policy::Guard,
+    pool::{Failure, Launcher, PodId},
+};
 
 #[derive(Debug)]
 pub struct PodLauncher {
@@ -66,6 +70,7 @@ pub struct PodLauncher {
     pub functions: Arc<Functions>,
     pub pull_secret: Option<PullSecret>,
     pub pull_secret_name: String,
+    pub(crate) guard: Guard,
 }
 
 impl Launcher for PodLauncher {
@@ -126,8 +131,12 @@ impl PodLauncher {
         let reference: Reference = function
             .parse()
             .map_err(|error| Failure::lasting(format!("invalid image reference: {error}")))?;
+        self.guard.lets_ask(&reference).map_err(not_admitted)?;
         let image = self.metadata.get(&reference, deadline).await;
         let image = image.map_err(|error| unknown_image(&error))?;
+        // What the pod is made of is what was verified: it is pinned to this digest.
+        let admitted = self.guard.admit(&reference, &image.digest, deadline).await;
+        admitted.map_err(not_admitted)?;
         clock.over(Phase::Metadata);
         let name = pod_name(function, &image.digest.to_string(), &unique());
         self.roster.name(id, &name);
@@ -165,6 +174,7 @@ impl PodLauncher {
             name: name.into(),
             channel,
             usage,
+            digest: Some(image.digest.clone()),
         })
     }
 

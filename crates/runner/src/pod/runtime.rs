@@ -34,6 +34,7 @@ use crate::{
     exec,
     function_config::live::{Live, PodSide},
     images,
+    policy::Guard,
     pool::{Pool, Settings, Worker},
     stop::PODS_LEFT_WITHIN,
     tags::RegistryTags,
@@ -60,6 +61,7 @@ impl PodRuntime {
     pub(crate) async fn start(
         config: &Config,
         exec: Option<Arc<exec::Current>>,
+        guard: Guard,
         tasks: &mut Tasks,
     ) -> Result<(Self, PodEvaluator)> {
         let wrapper = env::var(WRAPPER_IMAGE).unwrap_or_default();
@@ -71,7 +73,7 @@ impl PodRuntime {
             )
         })?;
         let cluster = Cluster::find().await?;
-        let parts = Parts::make(config, &cluster, &wrapper, tasks);
+        let parts = Parts::make(config, &cluster, &wrapper, guard.clone(), tasks);
         let (worker, pool) = Worker::new(
             Arc::clone(&parts.launcher),
             config.pod.scan_interval,
@@ -127,6 +129,7 @@ impl PodRuntime {
             witness: Arc::clone(launcher),
             has_adopted,
             max_message_size: config.max_message_size,
+            guard,
         };
         let runtime = Self {
             owners: parts.owners,
@@ -190,7 +193,13 @@ struct Parts {
 }
 
 impl Parts {
-    fn make(config: &Config, cluster: &Cluster, wrapper: &str, tasks: &mut Tasks) -> Self {
+    fn make(
+        config: &Config,
+        cluster: &Cluster,
+        wrapper: &str,
+        guard: Guard,
+        tasks: &mut Tasks,
+    ) -> Self {
         let (pod, registry) = (&config.pod, &config.registry);
         let client = || cluster.client.clone();
         let pods: Api<Pod> = Api::namespaced(client(), &pod.namespace);
@@ -246,6 +255,7 @@ impl Parts {
             functions: Arc::clone(&functions),
             pull_secret,
             pull_secret_name: registry.pull_secret.clone(),
+            guard,
         };
         Self {
             launcher: Arc::new(launcher),

@@ -265,6 +265,10 @@ impl Sweeper {
                     name: name.into(),
                     channel,
                     usage,
+                    digest: pod
+                        .image_digest
+                        .as_deref()
+                        .and_then(|text| text.parse().ok()),
                 };
                 let settings = launcher.functions.settings(function);
                 self.pool.adopt(function, settings, connection);

@@ -42,6 +42,8 @@ pub enum Outlook {
     Passing,
     /// Nothing is wrong with the pod: somebody has deleted it, or its node has evicted it.
     Taken,
+    /// The operator does not want it to run.
+    Denied,
 }
 
 /// Why a pod did not come up, or is no longer any good. Cheap to clone: all who
@@ -84,6 +86,14 @@ impl Failure {
             log: "".into(),
             outlook: Outlook::Passing,
             digest: None,
+        }
+    }
+
+    /// The operator does not want it to run. Not remembered: it costs no pod to ask again.
+    pub fn denied(reason: impl Into<Arc<str>>) -> Self {
+        Self {
+            outlook: Outlook::Denied,
+            ..Self::passing(reason)
         }
     }
 

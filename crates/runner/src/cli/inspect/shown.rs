@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 use registry::{Image, Origin, Reference};
 use serde::Serialize;
 
-use super::{Asked, matching::Matching};
+use super::{Asked, Ruling, matching::Matching};
 
 /// What was found out, in words. Fields without a value are left out.
 #[derive(Debug, Serialize)]
@@ -16,6 +16,8 @@ pub(super) struct Inspection<'a> {
     bundled: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tags: Option<&'a Matching>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<&'a Ruling>,
     #[serde(flatten)]
     found: Option<Found>,
     credentials: Option<Credentials>,
@@ -55,7 +57,7 @@ struct Request {
 }
 
 impl<'a> Inspection<'a> {
-    pub(super) fn new(asked: &'a Asked) -> Self {
+    pub(super) fn new(asked: &'a Asked, policy: Option<&'a Ruling>) -> Self {
         let Asked {
             reference,
             matching,
@@ -76,6 +78,7 @@ impl<'a> Inspection<'a> {
             image: reference.to_string(),
             bundled: asked.bundled().map(|chosen| chosen.to_string()),
             tags: matching.as_ref(),
+            policy,
             found,
             credentials: report.credentials.as_ref().map(Credentials::new),
             tls: report.tls.as_ref().map(ToString::to_string),
@@ -119,6 +122,9 @@ impl fmt::Display for Inspection<'_> {
         let mut line = |name: &str, value: &str| writeln!(f, "{name:<13}{value}");
         if let Some(release) = &self.bundled {
             line("Bundled:", &format!("{release} answers for it"))?;
+        }
+        if let Some(policy) = self.policy {
+            line("Policy:", &policy.summary)?;
         }
         if let Some(found) = &self.found {
             line("Resolved:", &found.resolved)?;

@@ -66,7 +66,8 @@ impl PodLauncher {
             overrides_version: overrides_version.as_deref(),
         };
         let service = blueprint::service(&templates, &blueprint);
-        let pod = blueprint::pod(&templates, &blueprint);
+        let mut pod = blueprint::pod(&templates, &blueprint);
+        self.pin_wrapper(&mut pod, deadline).await?;
         self.post(id, &pod, &service).await
     }
 

@@ -10,6 +10,7 @@ use super::PodLauncher;
 use crate::{
     images::in_full,
     pod::{progress::Progress, seen::SeenPod},
+    policy::Refused,
     pool::{Failure, Outlook},
 };
 
@@ -56,6 +57,14 @@ impl PodLauncher {
                 None
             }
         }
+    }
+}
+
+/// What the image policy says against a pod.
+pub(super) fn not_admitted(refused: Refused) -> Failure {
+    match refused {
+        Refused::Denied(reason) => Failure::denied(reason),
+        Refused::Unknown(reason) => Failure::passing(reason),
     }
 }
 

@@ -56,6 +56,7 @@ fn outlooks() -> impl Strategy<Value = Outlook> {
     prop_oneof![
         2 => Just(Outlook::Lasting),
         1 => Just(Outlook::Passing),
+        1 => Just(Outlook::Denied),
         2 => Just(Outlook::Taken),
     ]
 }

@@ -149,7 +149,7 @@ impl State {
             return false;
         };
         match failure.outlook {
-            Outlook::Passing => return false,
+            Outlook::Passing | Outlook::Denied => return false,
             Outlook::Lasting => {}
             Outlook::Taken => {
                 function.taken += 1;

@@ -145,6 +145,7 @@ impl Launcher for Arc<World> {
         });
         let endpoint = Endpoint::from_static("http://pod");
         Ok(Connection {
+            digest: None,
             name,
             channel: endpoint.connect_with_connector_lazy(connector),
             usage: Usage::new(),
@@ -212,6 +213,7 @@ fn bed(world: World, max_retries: usize) -> Bed {
         retry_lost_calls: max_retries > 0,
     };
     let evaluator = PodEvaluator {
+        guard: Default::default(),
         pool,
         functions: Arc::new(Functions::new(Path::new(""), "", defaults)),
         roster: Arc::default(),

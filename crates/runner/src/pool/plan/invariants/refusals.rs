@@ -72,7 +72,7 @@ impl Observer {
                 let counts = match failure.outlook {
                     Outlook::Lasting => true,
                     Outlook::Taken => memory.taken >= MOST_TAKEN,
-                    Outlook::Passing => false,
+                    Outlook::Passing | Outlook::Denied => false,
                 };
                 if counts && !is_remembered {
                     let before = memory.trouble.as_ref().map(|(_, _, pause)| *pause);
