@@ -1,12 +1,15 @@
 //! The server's configuration: every flag read, checked, and in its own type.
 //! From here on nobody looks at words of the command line.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{env, ffi::OsString, path::PathBuf, time::Duration};
 
 use functions::reference::Rules;
 use goflags::{FlagError, Flags, value};
 
-use crate::args::FLAGS;
+use crate::{
+    args::FLAGS,
+    status::{Visible, configuration::Configuration},
+};
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -22,6 +25,10 @@ pub struct Config {
     pub lame_duck: Duration,
     pub default_image_prefix: String,
     pub log: LogConfig,
+    /// Who may see the status page.
+    pub(crate) status: Visible,
+    /// What was said, for people to look at.
+    pub(crate) shown: Configuration,
     pub exec: ExecConfig,
     pub pod: PodConfig,
     pub registry: RegistryConfig,
@@ -32,6 +39,15 @@ pub struct Config {
 pub struct Runtimes {
     pub exec: bool,
     pub pod: bool,
+}
+
+impl Runtimes {
+    /// The names of those that are not wanted.
+    fn disabled(self) -> Vec<&'static str> {
+        let all = [(self.exec, "exec"), (self.pod, "pod")];
+        let disabled = all.into_iter().filter(|(is_wanted, _)| !is_wanted);
+        disabled.map(|(_, name)| name).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -163,6 +179,8 @@ impl Config {
                 level: flags.get("log-level", log_level)?,
                 json: flags.get("log-format", log_format)?,
             },
+            status: flags.get("status", visible)?,
+            shown: Configuration::of(flags, FLAGS, &runtimes.disabled(), env::vars()),
             exec: ExecConfig {
                 functions: flags.text("functions")?.into(),
                 config: flags.text("config")?.into(),
@@ -284,6 +302,15 @@ fn log_level(text: &str) -> Result<u8, &'static str> {
         .ok()
         .filter(|level| *level <= 5)
         .ok_or("a level from 0 to 5")
+}
+
+fn visible(text: &str) -> Result<Visible, &'static str> {
+    match text {
+        "true" => Ok(Visible::Loopback),
+        "all" => Ok(Visible::All),
+        "false" => Ok(Visible::Nobody),
+        _ => Err("true, false or all"),
+    }
 }
 
 fn log_format(text: &str) -> Result<bool, &'static str> {

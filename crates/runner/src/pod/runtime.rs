@@ -26,6 +26,7 @@ use super::{
     owners::Owners,
     pull_secret::PullSecret,
     roster::{Roster, Stage},
+    shown::shown,
     sweep::{Memory, Sweeper, give_up},
     watch::{Loss, Watch},
 };
@@ -35,6 +36,7 @@ use crate::{
     function_config::live::{Live, PodSide},
     images,
     pool::{Pool, Settings, Worker},
+    status::PodSource,
     stop::PODS_LEFT_WITHIN,
     tags::RegistryTags,
 };
@@ -52,6 +54,8 @@ pub struct PodRuntime {
     life: Ending,
     is_ready: watch::Receiver<bool>,
     tags: Arc<TagLists>,
+    roster: Arc<Roster>,
+    watch: Watch<Pod>,
 }
 
 impl PodRuntime {
@@ -135,8 +139,16 @@ impl PodRuntime {
             life: life_ends,
             is_ready,
             tags: parts.tags,
+            roster: Arc::clone(&evaluator.roster),
+            watch: parts.launcher.watch.clone(),
         };
         Ok((runtime, evaluator))
+    }
+
+    /// Tells the status page which pods there are.
+    pub(crate) fn shown(&self) -> PodSource {
+        let (roster, watch) = (Arc::clone(&self.roster), self.watch.clone());
+        Box::new(move || shown(&roster, &watch))
     }
 
     /// The tags that pods could run.
