@@ -1,10 +1,11 @@
-//! What people use by hand: `function-runner eval`, `inspect` and `fn`.
+//! What people use by hand: `function-runner eval`, `inspect`, `fn` and `status`.
 
 mod eval;
 mod function;
 mod input;
 mod inspect;
 mod show;
+mod status;
 mod yaml;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -13,6 +14,7 @@ pub(crate) use eval::eval;
 pub(crate) use function::function;
 use goflags::{FlagError, Flags, Group};
 pub(crate) use inspect::inspect;
+pub(crate) use status::status;
 
 use crate::USAGE;
 

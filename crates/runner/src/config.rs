@@ -124,6 +124,7 @@ Usage:
   function-runner [FLAGS]           serve
   function-runner eval --image IMG  evaluate a function by hand (see eval --help)
   function-runner inspect IMG       ask a registry about an image (see inspect --help)
+  function-runner status            show what a running server does (see status --help)
   function-runner fn NAME           run a bundled function on standard input
   function-runner fn list           show the bundled functions
   function-runner fn config         show them as a file for --config
@@ -313,7 +314,7 @@ fn visible(text: &str) -> Result<Visible, &'static str> {
     }
 }
 
-fn log_format(text: &str) -> Result<bool, &'static str> {
+pub(crate) fn log_format(text: &str) -> Result<bool, &'static str> {
     match text {
         "text" => Ok(false),
         "json" => Ok(true),

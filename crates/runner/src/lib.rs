@@ -63,10 +63,11 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
 type Command = fn(Vec<OsString>) -> ExitCode;
 
 /// What can be asked for instead of a server.
-const COMMANDS: [(&str, Command); 3] = [
+const COMMANDS: [(&str, Command); 4] = [
     ("eval", cli::eval),
     ("inspect", cli::inspect),
     ("fn", cli::function),
+    ("status", cli::status),
 ];
 
 /// The exit code for a command line that cannot be understood.

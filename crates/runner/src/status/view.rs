@@ -250,3 +250,48 @@ impl From<registries::Shown> for RegistryView {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A view with these words in every text that is not ours.
+    pub(crate) fn hostile(bad: &str) -> View {
+        serde_json::from_value(json!({
+        "version": bad, "now": 100, "uptime_seconds": 9,
+        "process": {
+            "memory_bytes": 1, "descriptors": 1, "threads": 1, "budget_bytes": 1,
+            "budget_used_bytes": 1, "requests_bytes": 1, "requests_used_bytes": 1,
+            "ahead_processes": 0, "ahead_hits": 0, "ahead_misses": 0,
+        },
+        "functions": [{
+            "function": format!("{bad}/{bad}"), "version": bad, "runtimes": [bad], "in_flight": 1,
+            "queued": 1, "calls": 3, "errors": 1,
+            "lately": { "calls": 3, "errors": 1, "p50": 1, "p95": 2, "p99": 3, "chart": [[3, 1]] },
+        }],
+        "pods": [{
+            "name": bad, "function": bad, "phase": bad, "waits_for": bad, "age_seconds": 1,
+            "idle_seconds": 1, "load": 1, "node": bad,
+        }],
+        "starts": [{
+            "at": 1, "function": bad, "took_ms": 5, "phases": [[bad, 5]], "failure": bad,
+        }],
+        "failures": [{
+            "at": 1, "image": bad, "runtime": bad, "pod": bad, "code": bad, "message": bad,
+            "advice": bad,
+        }],
+        "watches": [{ "kind": bad, "is_connected": false, "age_seconds": 1, "interruptions": 1 }],
+        "lease_age_seconds": 1,
+        "registries": [{
+            "host": bad, "requests": 1, "failures": 1, "answered": 1, "trouble": [1, bad],
+        }],
+        "configuration": {
+            "flags": [{ "flag": bad, "value": bad, "is_given": true }],
+            "variables": [[bad, bad]], "ignored": [[bad, bad]],
+        },
+    }))
+    .unwrap()
+    }
+}
