@@ -2,6 +2,7 @@
 //! they run are the scripts in `functions/`; `test/NAME:v1` is the image of each.
 
 pub mod cgroup;
+pub mod http1;
 pub mod http2;
 pub mod program;
 pub mod server;

@@ -151,6 +151,8 @@ impl Server {
     pub fn start(mut command: Command, folder: TempDir) -> Self {
         command
             .env("SECRET_OF_THE_SERVER", "a-secret-value")
+            // Tests run beside each other.
+            .env("OTEL_EXPORTER_PROMETHEUS_PORT", "0")
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("the server starts");
         let stderr = child.stderr.take().expect("a pipe");
@@ -181,6 +183,13 @@ impl Server {
 
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Where the status page and the metrics are.
+    pub fn status_address(&self) -> String {
+        let line = self.wait_for_log("status page: http://");
+        let (_, address) = line.split_once("http://").expect("an address");
+        address.split('/').next().expect("an address").to_owned()
     }
 
     pub fn pid(&self) -> u32 {

@@ -3,6 +3,7 @@
 //! counts is one round's, whatever comes before and after.
 #![allow(clippy::unwrap_used)]
 
+mod observed;
 mod planner;
 mod verdict;
 
@@ -13,7 +14,8 @@ type Workload = (&'static str, fn(usize));
 
 fn main() {
     let words: Vec<String> = env::args().skip(1).collect();
-    let mut workloads = verdict::WORKLOADS.iter().chain(planner::WORKLOADS);
+    let workloads = verdict::WORKLOADS.iter().chain(planner::WORKLOADS);
+    let mut workloads = workloads.chain(observed::WORKLOADS);
     let [name, rounds] = &words[..] else {
         workloads.for_each(|(name, _)| println!("{name}"));
         return;

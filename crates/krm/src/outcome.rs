@@ -15,6 +15,7 @@
 use std::{fmt, io, path::PathBuf};
 
 use bytes::Bytes;
+use metrics::calls::{RESULTS, Severity};
 use process::{Bound, Completed, Exit, Holder, RunError};
 
 use crate::resource_list::{self, FunctionResult, NotAResourceList, Results};
@@ -91,6 +92,9 @@ pub enum Failure {
 pub(crate) fn judge(completed: Completed) -> Result<Output, Failure> {
     let Completed { exit, stdout, log } = completed;
     let list = resource_list::read(&stdout).map(|list| list.results);
+    if let Ok(results) = &list {
+        count(results);
+    }
     match (exit, list) {
         (Exit::Code(0), Ok(results)) => {
             let errors = results
@@ -111,6 +115,18 @@ pub(crate) fn judge(completed: Completed) -> Result<Output, Failure> {
             results: list.unwrap_or_default(),
             log,
         }),
+    }
+}
+
+/// Counts results by their severity, of which there are three; any other is an information.
+fn count(results: &Results) {
+    for result in &results.list {
+        let severity = match result.severity.to_ascii_lowercase().as_str() {
+            "error" => Severity::Error,
+            "warning" => Severity::Warning,
+            _ => Severity::Info,
+        };
+        RESULTS.of(severity).increment();
     }
 }
 

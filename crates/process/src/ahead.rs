@@ -29,6 +29,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use metrics::processes;
 pub use plan::Bounds;
 use plan::{Demand, Usage};
 use tokio::{
@@ -142,13 +143,25 @@ impl Ahead {
         input: Bytes,
         limits: Limits,
     ) -> Result<Completed, RunError> {
+        self.run_telling(command, input, limits, || {}).await
+    }
+
+    /// The same, and tells when the gate has let the call in: until then it waited.
+    pub async fn run_telling(
+        &self,
+        command: &Command,
+        input: Bytes,
+        limits: Limits,
+        admitted: impl FnOnce(),
+    ) -> Result<Completed, RunError> {
         let again = input.clone();
-        match self.run_once(command, input, limits, false).await {
+        let first = self.run_once(command, input, limits, false, admitted);
+        match first.await {
             Err(RunError::NotEnoughMemory {
                 has_run: true,
                 was_alone: false,
                 ..
-            }) => self.run_once(command, again, limits, true).await,
+            }) => self.run_once(command, again, limits, true, || {}).await,
             answer => answer,
         }
     }
@@ -159,17 +172,24 @@ impl Ahead {
         input: Bytes,
         limits: Limits,
         alone: bool,
+        admitted: impl FnOnce(),
     ) -> Result<Completed, RunError> {
         let entered = self
             .shared
             .gate
             .enter(command, input.len(), alone, limits.deadline);
         let mut place = entered.await?;
+        admitted();
         // Counted until the answer is there.
         let (_call, program) = match self.shared.bounds.count {
             0 => (None, None),
             _ => {
                 let (call, program) = self.shared.begin(command);
+                let found = match &program {
+                    Some(_) => processes::Ahead::Hit,
+                    None => processes::Ahead::Miss,
+                };
+                processes::AHEAD.of(found).increment();
                 (Some(call), program)
             }
         };
@@ -265,6 +285,9 @@ impl Shared {
         }
         let memory = state.uses.values().map(Use::waiting_memory).sum();
         self.gate.set_ahead(memory);
+        processes::AHEAD_MEMORY.set(memory);
+        let waiting = state.uses.values().map(|used| used.waiting.len());
+        processes::AHEAD_WAITING.set(waiting.sum::<usize>() as u64);
         let demands: Vec<Demand<'_>> = state.uses.values().map(Use::demand).collect();
         let keep = plan::keep(&demands, bounds, now);
         let mut may_start = plan::may_start(bounds, state.in_flight, getting_ready);

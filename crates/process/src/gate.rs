@@ -23,6 +23,7 @@ use std::{
     time::Instant,
 };
 
+use metrics::budget;
 use needs::{Need, Needs};
 use plan::{Action, Event, Plan, Ticket};
 use tokio::{
@@ -110,6 +111,7 @@ impl Gate {
     /// For this much memory, in bytes, of this process and all it starts.
     pub fn new(memory: u64) -> Self {
         let processors = thread::available_parallelism().map_or(1, Into::into);
+        budget::LIMIT.of(budget::Part::Processes).set(memory);
         let bounds = plan::Bounds {
             memory,
             busy: BUSY_PER_PROCESSOR * processors,
@@ -305,6 +307,9 @@ impl State {
     }
 
     fn act(&mut self, actions: Vec<Action>) {
+        budget::USED
+            .of(budget::Part::Processes)
+            .set(self.plan.used());
         for action in actions {
             match action {
                 Action::Admit(ticket) => {

@@ -5,6 +5,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use metrics::processes;
 use rustix::pipe::fcntl_setpipe_size;
 use tokio::{
     io::AsyncWriteExt as _,
@@ -170,6 +171,7 @@ impl Program {
     }
 
     pub(crate) fn start_for_call(command: &Command) -> Result<Self, RunError> {
+        processes::STARTS.of(processes::Started::Call).increment();
         Self::start(command).map_err(|source| RunError::Start {
             program: command.program().to_owned(),
             source,

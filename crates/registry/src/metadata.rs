@@ -27,6 +27,7 @@ use std::{
 };
 
 use keeper::{Keeper, State};
+use metrics::registries::{Lookup, METADATA};
 pub use sources::{SignatureLists, TagLists, Tags};
 use tokio::{
     sync::{Notify, watch},
@@ -235,14 +236,17 @@ impl<S: Source> Metadata<S> {
         if let Some(entry) = entries.get_mut(reference) {
             entry.last_asked = Instant::now();
             let asking = matches!(*entry.state.borrow(), State::Asking);
-            count(if asking {
-                &counters.joined
+            if asking {
+                count(&counters.joined);
+                METADATA.of(Lookup::Joined).increment();
             } else {
-                &counters.hits
-            });
+                count(&counters.hits);
+                METADATA.of(Lookup::Hit).increment();
+            }
             return (entry.state.clone(), Arc::clone(&entry.too_old));
         }
         count(&counters.misses);
+        METADATA.of(Lookup::Miss).increment();
         if entries.len() >= self.most_entries {
             let least = entries.iter().min_by_key(|(_, entry)| entry.worth());
             if let Some(least) = least.map(|(reference, _)| reference.clone()) {

@@ -16,6 +16,7 @@ use crate::{
     images, logging,
     pod::runtime::PodRuntime,
     policy::{self, Guard},
+    status::{self, Address, Sources},
     stop,
     tags::{Resolver, TagSource},
     tls::{self, Port},
@@ -33,6 +34,7 @@ const REQUESTS: u64 = 4;
 
 /// Serves until told to stop.
 pub(crate) fn run(config: Config) -> anyhow::Result<()> {
+    metrics::is("function-runner", env!("CARGO_PKG_VERSION"));
     process::keep_freed_memory();
     logging::init(config.log);
     process::adopt_orphans();
@@ -89,6 +91,16 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         .with_routes(reflection)
         .with_transport(port(&config, &mut tasks)?);
 
+    let address = Address::read(config.status, |name| std::env::var(name).ok());
+    if let Some(address) = address {
+        let sources = Sources {
+            configuration: config.shown.clone(),
+            pods: pods.as_ref().map(PodRuntime::shown),
+        };
+        if let Some(address) = status::start(&address, sources, &mut tasks).await {
+            tracing::info!("status page: http://{address}/");
+        }
+    }
     let listener = service::bind(config.port).with_context(|| {
         format!(
             "cannot listen on port {}; choose another one with --port",

@@ -122,6 +122,13 @@ pub(crate) static FLAGS: &[Group] = &[
                  libraries, 5 everything.",
             ),
             value("log-format", "FORMAT", "text", "text or json."),
+            value(
+                "status",
+                "WHO",
+                "true",
+                "Who may see the status page: true, callers on the same machine, which \
+                 kubectl port-forward is; all; or false, nobody.",
+            ),
         ],
     },
     Group {

@@ -7,6 +7,7 @@ use service::{EvaluateError, Evaluation, Evaluator};
 
 use crate::{
     images,
+    observed::Observed,
     policy::Guard,
     tags::Resolver,
     wanted::{Wanted, wanted},
@@ -43,11 +44,25 @@ impl Chain {
 
 #[tonic::async_trait]
 impl Evaluator for Chain {
-    async fn evaluate(&self, mut evaluation: Evaluation) -> Result<Output, EvaluateError> {
+    async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
+        let mut observed = Observed::begin(&evaluation);
+        let answer = self.answer(evaluation, &mut observed).await;
+        observed.ended(&answer);
+        answer
+    }
+}
+
+impl Chain {
+    async fn answer(
+        &self,
+        mut evaluation: Evaluation,
+        observed: &mut Observed,
+    ) -> Result<Output, EvaluateError> {
         let image = images::resolve(&self.default_image_prefix, &evaluation.image);
         let tag = std::mem::take(&mut evaluation.tag);
         match wanted(&image, &tag)? {
             Wanted::Exactly(image) => {
+                observed.is_about(&image);
                 evaluation.image = image;
                 self.run(evaluation).await
             }
@@ -62,6 +77,7 @@ impl Evaluator for Chain {
                     .tags
                     .resolve(&repository, &constraint, deadline)
                     .await?;
+                observed.is_about(&image);
                 evaluation.image = image.clone();
                 let mut output = self.run(evaluation).await?;
                 // The log shall say what the constraint stood for.
@@ -70,9 +86,7 @@ impl Evaluator for Chain {
             }
         }
     }
-}
 
-impl Chain {
     async fn run(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
         let mut all_tried = Vec::new();
         let mut denied = None;
@@ -152,6 +166,7 @@ mod tests {
             tag: tag.into(),
             resource_list: "list".into(),
             deadline: Instant::now(),
+            notes: Default::default(),
         };
         let answer = chain.evaluate(evaluation).await;
         (answer, ASKED.take())

@@ -1,4 +1,4 @@
-//! What people use by hand: `function-runner eval`, `inspect` and `fn`.
+//! What people use by hand: `function-runner eval`, `inspect`, `fn` and `status`.
 
 mod eval;
 mod function;
@@ -6,6 +6,7 @@ mod input;
 mod inspect;
 mod probe;
 mod show;
+mod status;
 mod yaml;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -14,6 +15,7 @@ pub(crate) use eval::eval;
 pub(crate) use function::function;
 use goflags::{FlagError, Flags, Group};
 pub(crate) use inspect::inspect;
+pub(crate) use status::status;
 
 use crate::USAGE;
 

@@ -3,14 +3,17 @@
 
 mod tls;
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{env, ffi::OsString, path::PathBuf, time::Duration};
 
 use functions::reference::Rules;
 use goflags::{FlagError, Flags, value};
 
 pub(crate) use tls::TlsConfig;
 
-use crate::args::FLAGS;
+use crate::{
+    args::FLAGS,
+    status::{Visible, configuration::Configuration},
+};
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -30,6 +33,10 @@ pub struct Config {
     /// `None`: plain text.
     pub(crate) tls: Option<TlsConfig>,
     pub log: LogConfig,
+    /// Who may see the status page.
+    pub(crate) status: Visible,
+    /// What was said, for people to look at.
+    pub(crate) shown: Configuration,
     pub exec: ExecConfig,
     pub pod: PodConfig,
     pub registry: RegistryConfig,
@@ -40,6 +47,15 @@ pub struct Config {
 pub struct Runtimes {
     pub exec: bool,
     pub pod: bool,
+}
+
+impl Runtimes {
+    /// The names of those that are not wanted.
+    fn disabled(self) -> Vec<&'static str> {
+        let all = [(self.exec, "exec"), (self.pod, "pod")];
+        let disabled = all.into_iter().filter(|(is_wanted, _)| !is_wanted);
+        disabled.map(|(_, name)| name).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -127,6 +143,7 @@ Usage:
   function-runner [FLAGS]           serve
   function-runner eval --image IMG  evaluate a function by hand (see eval --help)
   function-runner inspect IMG       ask a registry about an image (see inspect --help)
+  function-runner status            show what a running server does (see status --help)
   function-runner fn NAME           run a bundled function on standard input
   function-runner fn list           show the bundled functions
   function-runner fn config         show them as a file for --config
@@ -184,6 +201,8 @@ impl Config {
                 level: flags.get("log-level", log_level)?,
                 json: flags.get("log-format", log_format)?,
             },
+            status: flags.get("status", visible)?,
+            shown: Configuration::of(flags, FLAGS, &runtimes.disabled(), env::vars()),
             exec: ExecConfig {
                 functions: flags.text("functions")?.into(),
                 config: flags.text("config")?.into(),
@@ -323,7 +342,16 @@ fn log_level(text: &str) -> Result<u8, &'static str> {
         .ok_or("a level from 0 to 5")
 }
 
-fn log_format(text: &str) -> Result<bool, &'static str> {
+fn visible(text: &str) -> Result<Visible, &'static str> {
+    match text {
+        "true" => Ok(Visible::Loopback),
+        "all" => Ok(Visible::All),
+        "false" => Ok(Visible::Nobody),
+        _ => Err("true, false or all"),
+    }
+}
+
+pub(crate) fn log_format(text: &str) -> Result<bool, &'static str> {
     match text {
         "text" => Ok(false),
         "json" => Ok(true),

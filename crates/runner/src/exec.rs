@@ -19,6 +19,7 @@ pub(crate) use current::Current;
 #[cfg(test)]
 pub(crate) use current::table_for_tests;
 use krm::{FunctionError, Output};
+use metrics::functions::Runtime;
 use moving::MovingTags;
 use own_tags::OwnTags;
 use process::{Ahead, Bounds, Gate, Limits, memory};
@@ -91,6 +92,7 @@ impl Evaluator for ExecRuntime {
             image,
             resource_list,
             deadline,
+            notes,
             ..
         } = evaluation;
         let table = self.current.table();
@@ -124,15 +126,31 @@ impl Evaluator for ExecRuntime {
             output: self.max_output,
             deadline,
         };
+        let is_file = matches!(function.program, Program::File(_));
+        notes.note(|noted| {
+            noted.runtime = Some(if is_file {
+                Runtime::Exec
+            } else {
+                Runtime::Bundled
+            });
+        });
+        let waiting = notes.waits();
         let answer = match &function.program {
             Program::File(command) | Program::Beside(_, command) => {
-                let run = self.ahead.run(command, resource_list, limits);
+                let mut running = None;
+                let run = self.ahead.run_telling(command, resource_list, limits, || {
+                    drop(waiting);
+                    running = Some(notes.runs());
+                });
                 krm::evaluate(&image, run).await.map_err(Into::into)
             }
             Program::Native(native) => {
-                self.threads
-                    .run(*native, &image, resource_list, limits)
-                    .await
+                let call = bundled::Call {
+                    image: &image,
+                    notes: &notes,
+                    waiting,
+                };
+                self.threads.run(*native, call, resource_list, limits).await
             }
         };
         let release = function

@@ -13,9 +13,11 @@ pub mod exec;
 pub mod function_config;
 mod images;
 mod logging;
+mod observed;
 pub mod pod;
 mod policy;
 pub mod pool;
+mod status;
 mod stop;
 pub mod tags;
 mod tls;
@@ -70,10 +72,11 @@ pub fn main(called_as: &OsStr, mut words: Vec<OsString>) -> ExitCode {
 type Command = fn(Vec<OsString>) -> ExitCode;
 
 /// What can be asked for instead of a server.
-const COMMANDS: [(&str, Command); 3] = [
+const COMMANDS: [(&str, Command); 4] = [
     ("eval", cli::eval),
     ("inspect", cli::inspect),
     ("fn", cli::function),
+    ("status", cli::status),
 ];
 
 /// Called by this name, it asks a server's health.

@@ -30,6 +30,7 @@ pub mod pull_secret;
 pub mod roster;
 pub mod runtime;
 pub mod seen;
+mod shown;
 pub mod sweep;
 mod tags;
 pub mod template;

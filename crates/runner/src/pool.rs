@@ -22,6 +22,7 @@
 //! A pod that a call was lost in is *in doubt*: nobody is given it before it has answered a
 //! check. A start that would fail again is remembered, and not tried for a while.
 
+mod counted;
 mod handle;
 mod plan;
 mod state;

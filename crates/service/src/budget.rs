@@ -7,6 +7,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use metrics::budget;
+
 /// What a call costs besides its list: tasks, buffers, headers of up to 16 KiB.
 /// It bounds how many calls may be open that send nothing.
 pub(crate) const PER_CALL: u64 = 16 * 1024;
@@ -28,6 +30,10 @@ struct Used {
 }
 
 impl Used {
+    fn show(self) {
+        budget::USED.of(budget::Part::Requests).set(self.sum());
+    }
+
     fn sum(self) -> u64 {
         self.calls.saturating_add(self.lists)
     }
@@ -60,6 +66,7 @@ pub(crate) struct Exhausted {
 
 impl Budget {
     pub(crate) fn new(most: u64) -> Arc<Self> {
+        budget::LIMIT.of(budget::Part::Requests).set(most);
         Arc::new(Self {
             most,
             used: Mutex::default(),
@@ -99,6 +106,7 @@ impl Reservation {
             return Err(budget.exhausted(PER_CALL, *used));
         }
         used.calls += PER_CALL;
+        used.show();
         drop(used);
         Ok(Self {
             budget: Arc::clone(budget),
@@ -113,6 +121,7 @@ impl Reservation {
             return Err(self.budget.exhausted(bytes, *used));
         }
         used.lists += bytes;
+        used.show();
         self.list.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
@@ -123,6 +132,7 @@ impl Reservation {
         let mut used = self.budget.used();
         let before = self.list.swap(bytes, Ordering::Relaxed);
         used.lists = used.lists - before + bytes;
+        used.show();
     }
 }
 
@@ -131,6 +141,7 @@ impl Drop for Reservation {
         let mut used = self.budget.used();
         used.calls -= PER_CALL;
         used.lists -= self.list.load(Ordering::Relaxed);
+        used.show();
     }
 }
 

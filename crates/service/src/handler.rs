@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use krm::Output;
+use metrics::calls::{Direction, LISTS, SERVED};
 use proto::{
     EvaluateFunctionRequest, EvaluateFunctionResponse, function_evaluator_server::FunctionEvaluator,
 };
@@ -14,6 +15,7 @@ use crate::{
     deadline::deadline,
     evaluator::{EvaluateError, Evaluation, Evaluator},
     memory::Memory,
+    notes::Notes,
 };
 
 /// The gRPC service over an evaluator.
@@ -69,6 +71,10 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
         request: Request<EvaluateFunctionRequest>,
     ) -> Result<Response<EvaluateFunctionResponse>, Status> {
         let begin = Instant::now();
+        let mut counted = Counted {
+            begin,
+            code: Code::Cancelled,
+        };
         let deadline = deadline(request.metadata(), self.default_timeout);
         let EvaluateFunctionRequest {
             resource_list,
@@ -84,15 +90,18 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
         };
         if let Some(error) = too_long {
             tracing::info!("refused: {error}");
+            counted.code = Code::InvalidArgument;
             return Err(error.into());
         }
         let bytes_in = resource_list.len();
+        LISTS.of(Direction::In).observe(bytes_in as u64);
         let mut moving = self.memory.moving(bytes_in);
         let evaluation = Evaluation {
             image: image.clone(),
             tag: tag.clone(),
             resource_list,
             deadline,
+            notes: Notes::default(),
         };
         // Most calls have none.
         let tag = Some(tag).filter(|tag| !tag.is_empty());
@@ -102,6 +111,10 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             .as_ref()
             .map_or(0, |output| output.resource_list.len());
         moving.add(bytes_out);
+        if answer.is_ok() {
+            LISTS.of(Direction::Out).observe(bytes_out as u64);
+        }
+        counted.code = answer.as_ref().err().map_or(Code::Ok, EvaluateError::code);
 
         // What is logged: names, sizes and times; never a list, nor what a function
         // wrote, which may repeat parts of it. The errors that it reports although
@@ -160,6 +173,19 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 Err(error.into())
             }
         }
+    }
+}
+
+/// Counts a call when it is dropped. Until it has a code, its caller has gone away.
+struct Counted {
+    begin: Instant,
+    code: Code,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let code = metrics::Code::from_number(self.code.into());
+        SERVED.ended(code, self.begin.elapsed());
     }
 }
 

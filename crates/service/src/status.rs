@@ -11,6 +11,7 @@
 //! Message and details share one HTTP/2 header block, which clients bound. Both
 //! together stay under [`fit::BUDGET`]; long text is cut in the middle and says so.
 
+mod brief;
 mod fit;
 
 use std::collections::HashMap;
@@ -25,7 +26,8 @@ use crate::{budget::Exhausted, evaluator::EvaluateError};
 const DOMAIN: &str = "fn.kpt.dev";
 
 impl EvaluateError {
-    pub(crate) fn code(&self) -> Code {
+    /// What the caller will be told.
+    pub fn code(&self) -> Code {
         match self {
             Self::InvalidImage { .. } | Self::InvalidTag { .. } => Code::InvalidArgument,
             Self::NotFound { .. } | Self::NoMatchingTag { .. } => Code::NotFound,
@@ -211,6 +213,7 @@ fn details(
 
 /// A request that is refused because of what is in flight already.
 pub(crate) fn exhausted(error: Exhausted) -> Status {
+    metrics::calls::SERVED.ended(metrics::Code::ResourceExhausted, std::time::Duration::ZERO);
     let mut details = ErrorDetails::new();
     details.set_error_info("REQUEST_MEMORY", DOMAIN, HashMap::new());
     Status::with_error_details(Code::ResourceExhausted, error.to_string(), details)

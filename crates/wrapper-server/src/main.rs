@@ -10,6 +10,7 @@
 mod args;
 mod cp;
 mod dial;
+mod scraped;
 
 use std::{
     env,
@@ -73,6 +74,7 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         .with_ansi(false)
         .init();
     service::log_panics();
+    metrics::is("wrapper-server", env!("CARGO_PKG_VERSION"));
     process::keep_freed_memory();
     process::adopt_orphans();
     process::close_on_exec_from(3)?;
@@ -94,6 +96,7 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
             let function = Function::new(args);
             let mut tasks = Tasks::default();
             tasks.spawn("processes", function.ahead.keep());
+            tasks.spawn("metrics", scraped::serve());
             let server = Server::new(
                 Handler::new(function, DEFAULT_TIMEOUT),
                 args.max_message_size,

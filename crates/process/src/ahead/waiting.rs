@@ -63,6 +63,9 @@ pub(super) struct Ready {
 impl Waiting {
     pub(super) fn start(command: &Command) -> Result<Self, NotAhead> {
         let program = Program::start(command)?;
+        metrics::processes::STARTS
+            .of(metrics::processes::Started::Ahead)
+            .increment();
         let now = Instant::now();
         Ok(Self {
             program,

@@ -115,6 +115,13 @@ impl Plan {
         self.running.len()
     }
 
+    /// What everything has or is expected to have, this process included.
+    pub(super) fn used(&self) -> u64 {
+        self.own
+            .saturating_add(self.ahead)
+            .saturating_add(self.charged())
+    }
+
     fn charged(&self) -> u64 {
         let charge = |call: &Running| call.expected.max(call.seen);
         self.running.values().map(charge).sum()

@@ -6,6 +6,7 @@ use std::{error::Error, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use metrics::registries::{self, Outcome};
 use tokio::time::{Instant, timeout};
 
 use super::{AuthenticateError, FetchError, session::Session};
@@ -107,6 +108,13 @@ impl Session<'_> {
             Ok(answer) => answer.status.to_string(),
             Err(error) => with_causes(error),
         };
+        let counted = match &answer {
+            Ok(answer) => Outcome::of_status(answer.status.as_u16()),
+            Err(FetchError::Unavailable { .. }) => Outcome::Throttled,
+            Err(_) => Outcome::Unreachable,
+        };
+        let host = url.endpoint.authority();
+        registries::requested(&host, counted, began.elapsed(), &outcome);
         self.report.end(noted, outcome, began.elapsed());
         answer
     }

@@ -14,10 +14,15 @@ mod past;
 use std::{error::Error, iter, pin::pin, sync::Arc, time::Duration};
 
 use krm::Output;
+use metrics::{
+    calls::SENT,
+    functions::Runtime,
+    pods::{RETRIES, Retry},
+};
 use past::{Loss, Past};
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
 use registry::Reference;
-use service::{EvaluateError, Evaluation, Evaluator};
+use service::{EvaluateError, Evaluation, Evaluator, Notes};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until, timeout_at},
@@ -73,18 +78,27 @@ impl<W: Witness> Evaluator for PodEvaluator<W> {
         let reference = images::parse(image)?;
         let asked = self.guard.lets_ask(&reference);
         asked.map_err(|refused| refused.of(image))?;
+        let notes = &evaluation.notes;
+        notes.note(|noted| noted.runtime = Some(Runtime::Pod));
         let mut past = Past::default();
         loop {
+            let waiting = notes.waits();
             let lease = self.next(&evaluation, &mut past).await?;
             if !self.is_admitted(&reference, &lease, &evaluation).await? {
                 continue;
             }
+            drop(waiting);
             let name = Arc::clone(&lease.connection.name);
+            notes.note(|noted| noted.pod = Some(Arc::clone(&name)));
             past.goes_on_in(image, &name);
             let restarts = self.witness.restarts(&name);
-            match self.call(&lease.connection, &evaluation).await {
+            let running = notes.runs();
+            let called = self.call(&lease.connection, &evaluation).await;
+            drop(running);
+            match called {
                 Called::Answered(answer) => return answer,
                 Called::NeverSent(cause) => {
+                    sent_again(notes, Retry::Unsent);
                     let in_a_row = past.never_sent(lease.pod, &name, cause);
                     self.doubt(&lease, in_a_row);
                     drop(lease);
@@ -108,6 +122,7 @@ impl<W: Witness> Evaluator for PodEvaluator<W> {
                         self.learn_deaths(&mut past, evaluation.deadline).await;
                         return Err(past.given_up(image.clone(), retries));
                     }
+                    sent_again(notes, Retry::Lost);
                 }
             }
         }
@@ -257,6 +272,12 @@ impl<W: Witness> PodEvaluator<W> {
         let begin = Instant::now();
         // Cancel-safe: a call that is dropped is cancelled at the wrapper.
         let answer = timeout_at(*deadline, client.evaluate_function(request)).await;
+        let code = match &answer {
+            Ok(Ok(_)) => Code::Ok,
+            Ok(Err(status)) => status.code(),
+            Err(_) => Code::DeadlineExceeded,
+        };
+        SENT.ended(metrics::Code::from_number(code.into()), begin.elapsed());
         let response = match answer {
             Ok(Ok(response)) => response.into_inner(),
             Ok(Err(status)) => return judged(image, status, *deadline),
@@ -273,6 +294,12 @@ impl<W: Witness> PodEvaluator<W> {
             answered_by: None,
         }))
     }
+}
+
+/// A call goes to a pod once more.
+fn sent_again(notes: &Notes, why: Retry) {
+    notes.note(|noted| noted.retries += 1);
+    RETRIES.of(why).increment();
 }
 
 /// What a status says about the call. One without a cause came over the wire; the others

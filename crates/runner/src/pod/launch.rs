@@ -8,6 +8,7 @@
 //! knows what the pod waits for. Requests that may succeed later are repeated.
 //! What the time went to is in the log, and callers who got no pod hear it, too.
 
+mod counted;
 mod create;
 mod explain;
 mod phases;
@@ -82,14 +83,15 @@ impl Launcher for PodLauncher {
         let clock = Clock(Mutex::new(Phases::begin(began)));
         self.roster.begin(pod, function);
         let outcome = timeout_at(deadline, self.bring_up(function, pod, deadline, &clock)).await;
+        let (phases, now) = (clock.into_phases(), Instant::now());
+        let is_late = outcome.is_err();
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(_) => {
                 let waits_for = self.roster.starting(function);
                 let waits_for = waits_for.as_deref().unwrap_or("its start");
                 let seconds = self.start_timeout.as_secs_f32();
-                let phases = clock.into_phases();
-                let told = Told(&phases, Instant::now());
+                let told = Told(&phases, now);
                 Err(Failure::passing(format!(
                     "no pod within {seconds} s (--pod-start-timeout): it waited for {waits_for}; \
                      {told}"
@@ -101,6 +103,12 @@ impl Launcher for PodLauncher {
         if let Err(failure) = &outcome {
             tracing::warn!(function, "a pod did not come up: {}", failure.reason);
         }
+        counted::ended(
+            function,
+            &phases.spent(now),
+            outcome.as_ref().err(),
+            is_late,
+        );
         outcome
     }
 

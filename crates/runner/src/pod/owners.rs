@@ -26,6 +26,7 @@ use kube::{
     Api, ResourceExt as _,
     api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
+use metrics::pods::LEASE;
 use serde_json::json;
 use tokio::{
     sync::{Notify, watch},
@@ -164,10 +165,13 @@ impl Owners {
     }
 
     async fn round(&self, trouble: &mut Option<String>) {
-        let outcome = match self.renew().await {
+        let renewed = self.renew().await;
+        LEASE.renewed(renewed.is_ok());
+        let outcome = match renewed {
             Ok(()) => self.look(true).await,
             Err(error) => Err(error),
         };
+        LEASE.holders.set(self.known().living() as u64);
         let access = *self.access.borrow();
         match (outcome, access) {
             (Ok(()), _) => {

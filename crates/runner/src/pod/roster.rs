@@ -60,6 +60,11 @@ impl Usage {
         !self.0.has_answered.swap(true, Ordering::Relaxed)
     }
 
+    /// How many calls run in it.
+    pub fn load(&self) -> usize {
+        self.0.running.load(Ordering::Relaxed)
+    }
+
     /// For how long it has not been used: not at all, if a call is running.
     pub fn idle(&self) -> Duration {
         if self.0.running.load(Ordering::Relaxed) > 0 {

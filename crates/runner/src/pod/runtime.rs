@@ -26,6 +26,7 @@ use super::{
     owners::Owners,
     pull_secret::PullSecret,
     roster::{Roster, Stage},
+    shown::shown,
     sweep::{Memory, Sweeper, give_up},
     watch::{Loss, Watch},
 };
@@ -36,6 +37,7 @@ use crate::{
     images,
     policy::Guard,
     pool::{Pool, Settings, Worker},
+    status::PodSource,
     stop::PODS_LEFT_WITHIN,
     tags::RegistryTags,
 };
@@ -53,6 +55,8 @@ pub struct PodRuntime {
     life: Ending,
     is_ready: watch::Receiver<bool>,
     tags: Arc<TagLists>,
+    roster: Arc<Roster>,
+    watch: Watch<Pod>,
 }
 
 impl PodRuntime {
@@ -138,8 +142,16 @@ impl PodRuntime {
             life: life_ends,
             is_ready,
             tags: parts.tags,
+            roster: Arc::clone(&evaluator.roster),
+            watch: parts.launcher.watch.clone(),
         };
         Ok((runtime, evaluator))
+    }
+
+    /// Tells the status page which pods there are.
+    pub(crate) fn shown(&self) -> PodSource {
+        let (roster, watch) = (Arc::clone(&self.roster), self.watch.clone());
+        Box::new(move || shown(&roster, &watch))
     }
 
     /// The tags that pods could run.

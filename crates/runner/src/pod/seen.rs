@@ -100,6 +100,8 @@ pub struct SeenPod {
     /// How often its containers have been started again, and why the last ones had ended.
     pub restarts: i32,
     pub ended_before: Option<String>,
+    /// Where it runs, once it was decided.
+    pub node: Option<String>,
 }
 
 impl From<&Pod> for SeenPod {
@@ -123,6 +125,7 @@ impl From<&Pod> for SeenPod {
             was_ended: status.is_some_and(|status| status.reason.is_some()),
             restarts: containers(pod).map(|status| status.restart_count).sum(),
             ended_before: ended_before(pod),
+            node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
         }
     }
 }

@@ -39,6 +39,9 @@ pub trait Watched:
     /// What is said when it is gone.
     const GONE: &'static str;
 
+    /// How its watch is counted.
+    const COUNTED: metrics::pods::Watched;
+
     fn seen(&self) -> Self::Seen;
 
     /// Why it can no longer be used; `None` if it can.
@@ -49,6 +52,8 @@ impl Watched for Pod {
     type Seen = SeenPod;
 
     const GONE: &'static str = "the pod is gone";
+
+    const COUNTED: metrics::pods::Watched = metrics::pods::Watched::Pods;
 
     fn seen(&self) -> SeenPod {
         self.into()
@@ -67,6 +72,8 @@ impl Watched for Service {
     type Seen = SeenService;
 
     const GONE: &'static str = "the pod's service is gone";
+
+    const COUNTED: metrics::pods::Watched = metrics::pods::Watched::Services;
 
     fn seen(&self) -> SeenService {
         self.into()

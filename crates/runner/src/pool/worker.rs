@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use metrics::pods::REMOVALS;
 use tokio::{
     sync::{mpsc, oneshot},
     task::{self, JoinError, JoinSet},
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::stop::PODS_LEFT_WITHIN;
 
 use super::{
+    counted,
     handle::{Lease, Message, Pool, Slot},
     plan::{Action, Event, Refusal},
     state::{CallerId, Failure, PodId, State},
@@ -167,7 +169,18 @@ impl<L: Launcher> Worker<L> {
         if let Event::GaveUp { caller, .. } = &event {
             self.answers.remove(caller);
         }
-        for action in self.state.decide(event) {
+        let removal = counted::removal(&event);
+        let is_traffic = counted::is_traffic(&event);
+        let actions = self.state.decide(event);
+        let comes_or_goes =
+            |action: &Action| matches!(action, Action::Start { .. } | Action::Delete { .. });
+        if !is_traffic || actions.iter().any(comes_or_goes) {
+            counted::pods(&self.state);
+        }
+        for action in actions {
+            if matches!(action, Action::Delete { .. }) {
+                REMOVALS.of(removal).increment();
+            }
             self.act(action);
         }
     }

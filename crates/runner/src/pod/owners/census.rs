@@ -140,6 +140,14 @@ impl Census {
         living.any(|owner| self.life(owner) != Life::Alive)
     }
 
+    /// How many runners live, this one included.
+    pub fn living(&self) -> usize {
+        let others = self.sightings.keys().filter(|owner| **owner != self.me);
+        1 + others
+            .filter(|owner| self.life(owner) == Life::Alive)
+            .count()
+    }
+
     /// Runners that are dead by their lease, which is still there.
     pub fn dead(&self) -> impl Iterator<Item = &str> {
         let owners = self.sightings.keys().map(String::as_str);

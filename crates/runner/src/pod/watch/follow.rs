@@ -12,6 +12,7 @@ use kube::{
     Api, Client, Resource, ResourceExt as _,
     runtime::watcher::{self, Event},
 };
+use metrics::pods::{WATCHES, Watched};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 
@@ -79,6 +80,14 @@ impl<K> Kind for K where
         + Send
         + 'static
 {
+}
+
+/// How the watch of a kind is counted.
+fn counted<K: Kind>() -> Watched {
+    match &*K::plural(&()) {
+        "functionconfigs" => Watched::FunctionConfigs,
+        _ => Watched::Templates,
+    }
 }
 
 impl<K: Kind> Followed<K> {
@@ -176,6 +185,7 @@ impl<K: Kind> Followed<K> {
                     continue;
                 }
                 Ok(Event::InitDone) => {
+                    WATCHES.of(counted::<K>()).heard();
                     objects = std::mem::take(&mut listed);
                     *is_denied = false;
                     if std::mem::take(&mut in_trouble) {
@@ -183,9 +193,11 @@ impl<K: Kind> Followed<K> {
                     }
                 }
                 Ok(Event::Apply(object)) => {
+                    WATCHES.of(counted::<K>()).heard();
                     objects.insert(object.name_any(), Arc::new(object));
                 }
                 Ok(Event::Delete(object)) => {
+                    WATCHES.of(counted::<K>()).heard();
                     objects.remove(&object.name_any());
                 }
                 Err(error) => {
@@ -194,6 +206,7 @@ impl<K: Kind> Followed<K> {
                         Some(403) => return End::Denied,
                         _ => {}
                     }
+                    WATCHES.of(counted::<K>()).interrupted();
                     let is_expired = is_expired(&error);
                     if !is_expired && !std::mem::replace(&mut in_trouble, true) {
                         tracing::warn!(%error, "cannot watch {kind} objects; trying again");

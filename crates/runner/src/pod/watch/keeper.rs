@@ -13,6 +13,7 @@ use kube::{
     Api, ResourceExt as _,
     runtime::watcher::{self, Event},
 };
+use metrics::pods::WATCHES;
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep, timeout},
@@ -76,6 +77,7 @@ impl<K: Watched> Keeper<K> {
                 Ok(Event::Apply(object)) => self.apply(&object),
                 Ok(Event::Delete(object)) => self.remove(&object.name_any()),
                 Err(error) => {
+                    WATCHES.of(K::COUNTED).interrupted();
                     lock(&self.known).is_broken = true;
                     let is_expired = is_expired(&error);
                     // Reported once: it is retried until it works again.
@@ -93,6 +95,7 @@ impl<K: Watched> Keeper<K> {
                 }
             };
             goes_on = false;
+            WATCHES.of(K::COUNTED).heard();
             lock(&self.known).is_broken = false;
             if std::mem::take(&mut in_trouble) {
                 tracing::info!("watching {kind} objects of functions again");

@@ -235,6 +235,7 @@ impl Bed {
             tag: String::new(),
             resource_list: "list".into(),
             deadline: Instant::now() + seconds * SECOND,
+            notes: Default::default(),
         };
         self.evaluator.evaluate(evaluation).await
     }

@@ -1,0 +1,71 @@
+//! A call as it is seen from outside: counted under way and at its end, and kept for
+//! the status page if it failed.
+
+use std::{sync::Arc, time::Instant};
+
+use krm::Output;
+use metrics::{
+    Code,
+    functions::{self, Ended, Runtime, Series},
+};
+use service::{EvaluateError, Evaluation, Notes};
+
+use crate::status::failures;
+
+/// Counts a call when it is dropped. Until it is told how the call ended, the caller
+/// has gone away, or the call has panicked.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    notes: Notes,
+    began: Instant,
+    series: Option<Arc<Series>>,
+    code: Code,
+}
+
+impl Observed {
+    pub(crate) fn begin(evaluation: &Evaluation) -> Self {
+        Self {
+            notes: evaluation.notes.clone(),
+            began: Instant::now(),
+            series: None,
+            code: Code::Cancelled,
+        }
+    }
+
+    /// It is known which function is meant.
+    pub(crate) fn is_about(&mut self, image: &str) {
+        let series = functions::of(image);
+        series.in_flight.add(1);
+        self.notes.is_about(image, Arc::clone(&series));
+        self.series = Some(series);
+    }
+
+    pub(crate) fn ended(mut self, answer: &Result<Output, EvaluateError>) {
+        let code = answer
+            .as_ref()
+            .map_or_else(|error| error.code().into(), |_| 0);
+        self.code = Code::from_number(code);
+        if let Err(error) = answer {
+            failures::keep(error, self.code, &self.notes.noted());
+        }
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        if let Some(series) = &self.series {
+            series.in_flight.add(-1);
+        }
+        if std::thread::panicking() {
+            self.code = Code::Internal;
+        }
+        let noted = self.notes.noted();
+        let ended = Ended {
+            runtime: noted.runtime.unwrap_or(Runtime::Nobody),
+            code: self.code,
+            took: self.began.elapsed(),
+            queue_wait: noted.queue_wait,
+        };
+        functions::ended(noted.image.as_deref(), ended);
+    }
+}
