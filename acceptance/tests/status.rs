@@ -111,8 +111,8 @@ async fn every_call_is_counted_by_function_version_runtime_and_code() {
     assert!(starts >= 2.0, "{starts}");
     for positive in [
         "process_memory_usage_bytes ",
-        "process_thread_count ",
-        "process_unix_file_descriptor_count ",
+        "process_threads ",
+        "process_open_file_descriptors ",
         "function_runner_memory_budget_bytes{part=\"requests\"}",
         "function_runner_memory_budget_bytes{part=\"processes\"}",
     ] {
@@ -205,11 +205,7 @@ async fn the_page_and_its_json_tell_what_happened_and_nothing_that_is_secret() {
         "{json}"
     );
     for text in [&page.body, &json] {
-        for secret in [
-            "hunter2",
-            "a-secret-value",
-            "a line of log",
-        ] {
+        for secret in ["hunter2", "a-secret-value", "a line of log"] {
             assert!(!text.contains(secret), "{secret}: {text}");
         }
     }
