@@ -111,8 +111,8 @@ async fn every_call_is_counted_by_function_version_runtime_and_code() {
     assert!(starts >= 2.0, "{starts}");
     for positive in [
         "process_memory_usage_bytes ",
-        "process_thread_count ",
-        "process_unix_file_descriptor_count ",
+        "process_threads ",
+        "process_open_file_descriptors ",
         "function_runner_memory_budget_bytes{part=\"requests\"}",
         "function_runner_memory_budget_bytes{part=\"processes\"}",
     ] {

@@ -111,7 +111,7 @@ fn an_unknown_command_is_reported_as_such_and_starts_no_server() {
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     assert!(
-        said.contains("unknown command \"evla\"; there are eval, inspect, fn"),
+        said.contains("unknown command \"evla\"; there are eval, inspect, fn, status"),
         "{said}"
     );
 }

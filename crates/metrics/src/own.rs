@@ -78,14 +78,14 @@ pub(crate) fn snapshot() -> Vec<Metric> {
             own.memory.into(),
         ),
         one(
-            "process.unix.file_descriptor.count",
+            "process.open_file_descriptors",
             "{file_descriptor}",
             Kind::UpDownCounter,
             "Open file descriptors of this process.",
             own.descriptors.into(),
         ),
         one(
-            "process.thread.count",
+            "process.threads",
             "{thread}",
             Kind::UpDownCounter,
             "Threads of this process.",

@@ -26,4 +26,4 @@ pub(crate) use access::Visible;
 pub(crate) use address::Address;
 pub(crate) use server::start;
 pub(crate) use view::{PodSource, PodView, Sources, View};
-pub(crate) use words::{ago, bytes, duration, percent};
+pub(crate) use words::{ago, bytes, duration, percent, whole};

@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::{
     view::View,
-    words::{bytes, duration, percent},
+    words::{bytes, percent, whole},
 };
 
 pub(super) const STYLE: &str = include_str!("page/style.css");
@@ -54,7 +54,6 @@ pub(super) fn html(view: &View) -> String {
 }
 
 fn header(view: &View) -> Markup {
-    let uptime = std::time::Duration::from_secs(view.uptime_seconds);
     html! {
         header {
             div.brand {
@@ -73,7 +72,7 @@ fn header(view: &View) -> Markup {
                 a href="#configuration" { "Configuration" }
             }
             div.live {
-                span { "up " (duration(uptime)) }
+                span { "up " (whole(view.uptime_seconds)) }
                 // The script takes it into use.
                 button #pause type="button" hidden { "Pause" }
                 noscript { span { "reload to refresh" } }

@@ -17,11 +17,19 @@ pub(crate) fn duration(time: Duration) -> String {
     }
 }
 
+/// Whole seconds.
+pub(crate) fn whole(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        _ => duration(Duration::from_secs(seconds)),
+    }
+}
+
 /// How long ago something was.
 pub(crate) fn ago(seconds: u64) -> String {
     match seconds {
         0 => "just now".to_owned(),
-        _ => format!("{} ago", duration(Duration::from_secs(seconds))),
+        _ => format!("{} ago", whole(seconds)),
     }
 }
 

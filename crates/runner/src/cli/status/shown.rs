@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use crate::status::{View, ago, bytes, duration, percent};
+use crate::status::{View, ago, bytes, duration, percent, whole};
 
 /// The whole status.
 pub(super) fn text(view: &View) -> String {
@@ -20,7 +20,7 @@ fn glance(text: &mut String, view: &View) {
     let (lately, failed) = view.lately();
     let (ever, _) = view.ever();
     let process = &view.process;
-    let up = duration(Duration::from_secs(view.uptime_seconds));
+    let up = whole(view.uptime_seconds);
     let _ = writeln!(text, "function-runner {}, up {up}", plain(&view.version));
     let _ = writeln!(
         text,
@@ -76,7 +76,7 @@ fn pods(text: &mut String, view: &View) {
     };
     let head = ["POD", "PHASE", "AGE", "LOAD", "NODE", "WAITS FOR"];
     let row = |pod: &crate::status::PodView| {
-        let age = pod.age_seconds.map(Duration::from_secs).map(duration);
+        let age = pod.age_seconds.map(whole);
         vec![
             pod.name.clone(),
             pod.phase.clone(),

@@ -1,12 +1,10 @@
 //! What the runner depends on, and what it was told.
 
-use std::time::Duration;
-
 use maud::{Markup, html};
 
 use crate::status::{
     view::{RegistryView, View, WatchView},
-    words::{ago, duration},
+    words::{ago, whole},
 };
 
 pub(super) fn health(view: &View) -> Markup {
@@ -79,11 +77,10 @@ fn registry(view: &View, registry: &RegistryView) -> Markup {
 pub(super) fn configuration(view: &View) -> Markup {
     let shown = &view.configuration;
     let (given, default): (Vec<_>, Vec<_>) = shown.flags.iter().partition(|flag| flag.is_given);
-    let uptime = Duration::from_secs(view.uptime_seconds);
     html! {
         section #configuration aria-labelledby="configuration-title" {
             h2 #configuration-title { "Configuration" }
-            p.lead { "In force since the start, " (duration(uptime)) " ago." }
+            p.lead { "In force since the start, " (whole(view.uptime_seconds)) " ago." }
             @if !shown.ignored.is_empty() {
                 h3 { "Without effect" }
                 ul.plain {

@@ -8,7 +8,7 @@ use crate::status::{
     chart,
     failures::FailureView,
     view::{FunctionView, PodView, View},
-    words::{ago, duration, percent},
+    words::{ago, duration, percent, whole},
 };
 
 pub(super) fn functions(view: &View) -> Markup {
@@ -65,6 +65,9 @@ fn function(of: &FunctionView) -> Markup {
         tr {
             th.name scope="row" data-label="Function" {
                 span.folder { (folder) } wbr; span { (name) }
+                @if of.function == metrics::OTHER {
+                    span.folder { " without a success yet, or beyond the first " (metrics::functions::MOST) }
+                }
             }
             td data-label="Version" { @if of.version.is_empty() { "–" } @else { (of.version) } }
             td data-label="Runtime" {
@@ -144,9 +147,7 @@ pub(super) fn pods(view: &View) -> Markup {
 }
 
 fn pod(pod: &PodView) -> Markup {
-    let age = pod
-        .age_seconds
-        .map(|age| duration(Duration::from_secs(age)));
+    let age = pod.age_seconds.map(whole);
     let phase = if pod.phase == "ready" {
         "badge good"
     } else {
@@ -162,7 +163,7 @@ fn pod(pod: &PodView) -> Markup {
             }
             td.number data-label="Age" { (age.as_deref().unwrap_or("–")) }
             td.number data-label="Load" { (pod.load) }
-            td.number data-label="Idle" { (duration(Duration::from_secs(pod.idle_seconds))) }
+            td.number data-label="Idle" { (whole(pod.idle_seconds)) }
             td data-label="Node" { (pod.node.as_deref().unwrap_or("–")) }
         }
     }
