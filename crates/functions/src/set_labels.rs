@@ -1,6 +1,10 @@
 //! `set-labels`: adds labels to objects, to the selectors that select them and
 //! to the templates that they are made from.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
 use crate::{
     function::{Clock, Function, Stop},
     kustomize::{Field, Transformer},
@@ -8,7 +12,7 @@ use crate::{
     release::Release,
     results::{Report, Severity},
     runner_config::{self, Given},
-    yaml::{Content, Node, ScalarStyle, Tag},
+    yaml::{Content, Node, ScalarStyle},
 };
 
 const LABELS: &[&str] = &["metadata", "labels"];
@@ -117,35 +121,24 @@ impl Function for SetLabels {
 
 /// The labels; `None` if no configuration is given.
 fn configure(given: Option<Given<'_>>) -> Result<Option<Vec<(String, String)>>, String> {
-    let pairs = match given {
-        None => return Ok(None),
-        Some(Given::Data(data)) => data,
-        Some(Given::Object(config)) => {
-            let Some(labels) = config.get("labels") else {
-                return Ok(Some(Vec::new()));
-            };
-            let is_odd = |value: &Node| value.as_text().is_none() && !value.is_null();
-            if let Some((_, odd)) = labels.fields().iter().find(|(_, value)| is_odd(value)) {
-                return Err(format!(
-                    "json: cannot unmarshal {} into Go struct field SetLabels.labels of type string",
-                    json_type(odd)
-                ));
-            }
-            labels.texts()
+    Ok(match given {
+        None => None,
+        Some(Given::Data(data)) => {
+            let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+            Some(data.into_iter().map(owned).collect())
         }
-    };
-    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-    Ok(Some(pairs.into_iter().map(owned).collect()))
+        Some(Given::Object(config)) => {
+            let typed: Typed = runner_config::read(config, "setlabels.SetLabels")?;
+            Some(typed.labels.into_iter().collect())
+        }
+    })
 }
 
-fn json_type(node: &Node) -> &'static str {
-    match node.tag {
-        Tag::Bool => "bool",
-        Tag::Int | Tag::Float => "number",
-        Tag::Seq => "array",
-        Tag::Map => "object",
-        _ => "string",
-    }
+/// A configuration of the function's own type.
+#[derive(Default, Deserialize)]
+#[serde(default, rename = "SetLabels")]
+struct Typed {
+    labels: BTreeMap<String, String>,
 }
 
 struct Labeller {
