@@ -122,6 +122,21 @@ pub(crate) fn text(node: &Node, indented: bool) -> String {
     json
 }
 
+/// A value that was read from JSON, as YAML in one line.
+pub(crate) fn flow(node: &Node) -> String {
+    let list = |parts: Vec<String>| parts.join(", ");
+    match &node.content {
+        Content::Mapping { fields, .. } => {
+            let field = |(key, value): &(Node, Node)| {
+                format!("{}: {}", string(key.value().unwrap_or("")), flow(value))
+            };
+            format!("{{{}}}", list(fields.iter().map(field).collect()))
+        }
+        Content::Sequence { items, .. } => format!("[{}]", list(items.iter().map(flow).collect())),
+        _ => text(node, false),
+    }
+}
+
 /// `depth` is how far lines are indented, if there are lines.
 fn write(json: &mut String, node: &Node, depth: Option<usize>) {
     let inner = depth.map(|depth| depth + 1);

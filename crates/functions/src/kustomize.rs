@@ -295,7 +295,11 @@ fn set_namespace(item: &mut Node, wanted: &Wanted) -> Result<(), String> {
         if node.value().is_none() {
             return Err("wrong node kind: expected ScalarNode".to_owned());
         }
-        *node = Node::text(namespace);
+        // A field that was there keeps the quotes that it has in JSON.
+        *node = match node.is_plain() && node.value() == Some("") {
+            true => Node::plain(namespace),
+            false => Node::text(namespace),
+        };
         Ok(())
     };
     if !resmap::is_cluster_scoped(item) {

@@ -47,14 +47,14 @@ const V0_2_3: SetImage = SetImage {
 const V0_1_2: SetImage = SetImage {
     goes_on: true,
     containers: Containers::Pods,
-    fields: Rule::TagOrDigest,
-    names_types: false,
+    fields: Rule::TagAndDigest,
+    names_types: true,
 };
 const HEAD: SetImage = SetImage {
     goes_on: false,
     containers: Containers::Pods,
     fields: Rule::TagAndDigest,
-    names_types: true,
+    names_types: false,
 };
 
 const NIL: &str = "runtime error: invalid memory address or nil pointer dereference";
@@ -156,9 +156,11 @@ impl Function for SetImage {
 impl SetImage {
     fn check_types(&self, config: &Node) -> Result<(), String> {
         let read = runner_config::read::<Typed>(config, "transformer.SetImage");
-        let words = |error| match self.names_types {
-            true => error,
-            false => "SubObject has unmatched field type: `".to_owned(),
+        let words = |error: String| match (self.names_types, self.containers) {
+            (false, _) => "SubObject has unmatched field type: `".to_owned(),
+            (true, Containers::Fields) => error,
+            // The image is of a type of the function's own.
+            (true, Containers::Pods) => error.replace("type types.Image", "type transformer.Image"),
         };
         read.map(|_| ()).map_err(words)
     }
@@ -271,7 +273,17 @@ fn set_fields(
     }
     for spec in fields {
         spec.apply(&mut item, Create::Never, &mut |node, path| {
-            let old = node.value().ok_or("wrong node kind: expected ScalarNode")?;
+            let Some(old) = node.value() else {
+                let kind = if node.is_mapping() {
+                    "MappingNode"
+                } else {
+                    "SequenceNode"
+                };
+                return Err(format!(
+                    "wrong node kind: expected ScalarNode but got {kind}: node contents:\n{}\n",
+                    json::flow(node)
+                ));
+            };
             if let Some(new) = change.of(old) {
                 made(path, old, &new);
                 *node = encoded(&new);

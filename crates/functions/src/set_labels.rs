@@ -101,13 +101,14 @@ impl Function for SetLabels {
             labels,
             keeps_quotes: self.keeps_quotes,
             count: 0,
-            type_of: (String::new(), String::new()),
+            object: String::new(),
         };
         let mut errors = Vec::new();
         for object in objects {
             clock.check()?;
-            if let Err(message) = labeller.object(object) {
-                errors.push(Report::error(message));
+            match labeller.object(object) {
+                Err(Stop::Failed(message)) => errors.push(Report::error(message)),
+                labelled => labelled?,
             }
         }
         let failed = !errors.is_empty();
@@ -146,13 +147,13 @@ struct Labeller {
     keeps_quotes: bool,
     /// Labels that were looked at, whether or not they had to be changed.
     count: usize,
-    /// apiVersion and kind of the object at hand, for messages.
-    type_of: (String, String),
+    /// What messages call the object at hand.
+    object: String,
 }
 
 impl Labeller {
-    fn object(&mut self, object: &mut Node) -> Result<(), String> {
-        self.type_of = (object.api_version().to_owned(), object.kind().to_owned());
+    fn object(&mut self, object: &mut Node) -> Result<(), Stop> {
+        self.object = unmatched(object);
         self.update(object, "", LABELS, true)?;
         self.selectors(object)?;
         let kind = Kinds::of(object);
@@ -206,16 +207,17 @@ impl Labeller {
         Ok(())
     }
 
-    fn job(&mut self, job: &mut Node) -> Result<(), String> {
+    fn job(&mut self, job: &mut Node) -> Result<(), Stop> {
         self.update(job, ".spec.jobTemplate", LABELS, true)?;
         let Some(spec) = job.get_mut("spec") else {
-            return Ok(());
+            let nil = "runtime error: invalid memory address or nil pointer dereference";
+            return Err(Stop::Panicked(nil.into()));
         };
         self.update(spec, ".spec.jobTemplate.spec", SELECTOR, false)?;
-        match spec.get_mut("template") {
-            Some(template) => self.pod(template, ".spec.jobTemplate.spec.template"),
-            None => Ok(()),
+        if let Some(template) = spec.get_mut("template") {
+            self.pod(template, ".spec.jobTemplate.spec.template")?;
         }
+        Ok(())
     }
 
     fn pod(&mut self, template: &mut Node, place: &str) -> Result<(), String> {
@@ -274,15 +276,14 @@ impl Labeller {
         for (key, value) in &self.labels {
             let path = [path, &[key.as_str()]].concat();
             let odd = || {
-                let (api_version, kind) = &self.type_of;
                 // Entries of lists do not know which object they belong to.
                 let of = if place.is_empty()
                     && !path.starts_with(&["metadata"])
                     && !path.starts_with(&["spec"])
                 {
-                    "apiVersion=, kind=".to_owned()
+                    "apiVersion=, kind="
                 } else {
-                    format!("apiVersion={api_version}, kind={kind}")
+                    &self.object
                 };
                 format!(
                     "Resource({of}) has unmatched field type \"string\" in fieldpath {place}.{}",
@@ -303,6 +304,17 @@ impl Labeller {
         }
         Ok(())
     }
+}
+
+/// How the SDK names an object in such a message: the parts of its apiVersion are looked for
+/// in fields that objects do not have.
+fn unmatched(object: &Node) -> String {
+    let [group, version] = ["group", "version"].map(|field| {
+        let value = object.get(field).and_then(Node::as_text);
+        value.unwrap_or("")
+    });
+    let slash = if group.is_empty() { "" } else { "/" };
+    format!("apiVersion={group}{slash}{version}, kind={}", object.kind())
 }
 
 /// The text at a path; `Err` if something else is there or on the way.
