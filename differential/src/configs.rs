@@ -123,6 +123,7 @@ fn field_spec(dice: &mut Dice) -> Tree {
         "metadata/name",
         "spec/absent/deep",
         "spec/template/metadata/labels",
+        "spec/template/spec/containers[]/image",
         "data/web",
     ]);
     let mut spec = map([("path", scalar(path))]);
@@ -386,6 +387,9 @@ fn set_image(dice: &mut Dice) -> Tree {
     }
     if dice.percent(25) {
         image.set("digest", scalar("sha256:24a0c4b4"));
+    }
+    if dice.percent(10) {
+        image.set("tagSuffix", scalar(dice.pick(&["-slim", "\"7\""])));
     }
     if dice.percent(5) {
         image.remove("name");

@@ -1,7 +1,7 @@
 //! Compares the bundled functions with the Go functions on generated lists, byte for
 //! byte, exit codes and results included.
 //!
-//! `differential [--seconds N] [--cases N] [--seed N] [--only NAME[@VERSION]] [--oracles DIR]
+//! `differential [--seconds N] [--from N] [--cases N] [--seed N] [--only NAME[@VERSION]] [--oracles DIR]
 //! [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED]`
 //!
 //! Ends after that time or that many cases, and with 1 if anything differs that is not
@@ -34,7 +34,7 @@ use dice::Dice;
 use oracle::{Oracle, Outcome};
 use report::{Report, Verdict};
 
-const USAGE: &str = "usage: differential [--seconds N] [--cases N] [--seed N] [--only NAME[@VERSION]] \
+const USAGE: &str = "usage: differential [--seconds N] [--from N] [--cases N] [--seed N] [--only NAME[@VERSION]] \
                      [--oracles DIR] [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED]";
 
 /// How often a Go function is asked again that answered otherwise.
@@ -42,6 +42,8 @@ const CHANCES: usize = 8;
 
 struct Wanted {
     until: Instant,
+    /// The first case and the one at which it ends.
+    from: u64,
     cases: u64,
     seed: u64,
     only: Option<String>,
@@ -56,6 +58,7 @@ fn wanted() -> Result<Wanted> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let mut wanted = Wanted {
         until: Instant::now() + Duration::from_secs(60),
+        from: 0,
         cases: u64::MAX,
         seed: now.as_secs(),
         only: None,
@@ -70,6 +73,7 @@ fn wanted() -> Result<Wanted> {
         let mut value = || words.next().context(USAGE);
         match word.as_str() {
             "--seconds" => wanted.until = Instant::now() + Duration::from_secs(value()?.parse()?),
+            "--from" => wanted.from = value()?.parse()?,
             "--cases" => wanted.cases = value()?.parse()?,
             "--seed" => wanted.seed = value()?.parse()?,
             "--only" => wanted.only = Some(value()?),
@@ -138,7 +142,7 @@ fn show(oracle: &Oracle, case: u64, starlark: &Path) -> Result<ExitCode> {
 
 fn compare(oracles: &[Oracle], wanted: &Wanted) -> Result<ExitCode> {
     println!("seed {}", wanted.seed);
-    let (next, report) = (AtomicU64::new(0), Report::new(wanted.shown));
+    let (next, report) = (AtomicU64::new(wanted.from), Report::new(wanted.shown));
     thread::scope(|scope| {
         let workers: Vec<_> = (0..wanted.jobs)
             .map(|_| scope.spawn(|| work(oracles, wanted, &next, &report)))

@@ -23,6 +23,38 @@ pub(crate) fn through(node: &Node) -> Node {
     }
 }
 
+/// The same, where Go looks whether JSON can say all of it. The error is Go's.
+pub(crate) fn checked(node: &Node) -> Result<Node, String> {
+    match beyond_json(node) {
+        Some(what) => Err(format!("json: unsupported {what}")),
+        None => Ok(through(node)),
+    }
+}
+
+/// What JSON has no word for, as Go names it: some numbers, and mappings with keys
+/// that are not text, such as `<<`.
+fn beyond_json(node: &Node) -> Option<&'static str> {
+    if node.tag == Tag::Float {
+        return match node.value()?.to_ascii_lowercase().as_str() {
+            ".inf" | "+.inf" => Some("value: +Inf"),
+            "-.inf" => Some("value: -Inf"),
+            ".nan" => Some("value: NaN"),
+            _ => None,
+        };
+    }
+    let mut fields: Vec<&(Node, Node)> = node.fields().iter().collect();
+    fields.sort_by_key(|(key, _)| key.value());
+    let inner = |value: &Node| {
+        let mut keys = value.fields().iter().map(|(key, _)| key);
+        match keys.any(|key| key.tag != Tag::Str) {
+            true => Some("type: map[interface {}]interface {}"),
+            false => beyond_json(value),
+        }
+    };
+    let in_fields = fields.into_iter().find_map(|(_, value)| inner(value));
+    in_fields.or_else(|| node.items().iter().find_map(inner))
+}
+
 fn scalar(value: &str, tag: &Tag) -> Node {
     match tag {
         Tag::Null => Node::plain("null"),
@@ -88,6 +120,21 @@ pub(crate) fn text(node: &Node, indented: bool) -> String {
     let mut json = String::new();
     write(&mut json, &through(node), indented.then_some(0));
     json
+}
+
+/// A value that was read from JSON, as YAML in one line.
+pub(crate) fn flow(node: &Node) -> String {
+    let list = |parts: Vec<String>| parts.join(", ");
+    match &node.content {
+        Content::Mapping { fields, .. } => {
+            let field = |(key, value): &(Node, Node)| {
+                format!("{}: {}", string(key.value().unwrap_or("")), flow(value))
+            };
+            format!("{{{}}}", list(fields.iter().map(field).collect()))
+        }
+        Content::Sequence { items, .. } => format!("[{}]", list(items.iter().map(flow).collect())),
+        _ => text(node, false),
+    }
 }
 
 /// `depth` is how far lines are indented, if there are lines.

@@ -14,7 +14,7 @@ use crate::{
     resmap,
     set_annotations::{default_specs as annotation_specs, set},
     typed::{self, Scalars},
-    yaml::{Node, SequenceIndent, Tag, write_node},
+    yaml::{Node, SequenceIndent, write_node},
 };
 
 mod labels;
@@ -259,10 +259,7 @@ impl Transformer {
         if self.field == Field::Annotations {
             return set_pairs(item, wanted);
         }
-        if let Some(what) = beyond_json(item) {
-            return Err(format!("json: unsupported {what}"));
-        }
-        *item = json::through(item);
+        *item = json::checked(item)?;
         match self.field {
             Field::Namespace { follows_accounts } => {
                 set_namespace(item, wanted)?;
@@ -298,7 +295,11 @@ fn set_namespace(item: &mut Node, wanted: &Wanted) -> Result<(), String> {
         if node.value().is_none() {
             return Err("wrong node kind: expected ScalarNode".to_owned());
         }
-        *node = Node::text(namespace);
+        // A field that was there keeps the quotes that it has in JSON.
+        *node = match node.is_plain() && node.value() == Some("") {
+            true => Node::plain(namespace),
+            false => Node::text(namespace),
+        };
         Ok(())
     };
     if !resmap::is_cluster_scoped(item) {
@@ -330,28 +331,4 @@ fn bind(item: &mut Node, namespace: &str, is_chosen: &dyn Fn(&Node) -> bool) {
             let _ = subject.set_text_at(&["namespace"], namespace);
         }
     }
-}
-
-/// What JSON has no word for, as Go names it: some numbers, and mappings with keys
-/// that are not text, such as `<<`.
-fn beyond_json(node: &Node) -> Option<&'static str> {
-    if node.tag == Tag::Float {
-        return match node.value()?.to_ascii_lowercase().as_str() {
-            ".inf" | "+.inf" => Some("value: +Inf"),
-            "-.inf" => Some("value: -Inf"),
-            ".nan" => Some("value: NaN"),
-            _ => None,
-        };
-    }
-    let mut fields: Vec<&(Node, Node)> = node.fields().iter().collect();
-    fields.sort_by_key(|(key, _)| key.value());
-    let inner = |value: &Node| {
-        let mut keys = value.fields().iter().map(|(key, _)| key);
-        match keys.any(|key| key.tag != Tag::Str) {
-            true => Some("type: map[interface {}]interface {}"),
-            false => beyond_json(value),
-        }
-    };
-    let in_fields = fields.into_iter().find_map(|(_, value)| inner(value));
-    in_fields.or_else(|| node.items().iter().find_map(inner))
 }

@@ -33,7 +33,7 @@ impl Node {
     pub(crate) fn annotation(&self, name: &str) -> &str {
         let annotations = self.at(&["metadata", "annotations"]);
         let value = annotations.and_then(|annotations| annotations.get(name));
-        value.and_then(Node::value).unwrap_or("")
+        value.map_or("", Node::text_or_null)
     }
 
     /// The annotations, in their order.

@@ -49,6 +49,10 @@ impl Report {
         Self::new(Severity::Error, message)
     }
 
+    pub(crate) fn is_error(&self) -> bool {
+        self.severity == Some(Severity::Error)
+    }
+
     /// About a field of a file.
     pub(crate) fn about_field(message: String, field: String, path: &str) -> Self {
         Self {
@@ -87,10 +91,20 @@ impl Report {
             });
         let field = self.field.as_ref().map(|path| {
             let mut node = Node::mapping(Vec::new());
-            put(&mut node, "path", path);
-            if let Some([current, proposed]) = &self.values {
-                node.insert("currentValue", encoded(current));
-                node.insert("proposedValue", encoded(proposed));
+            let [current, proposed] = match &self.values {
+                Some(values) => values.each_ref().map(|value| Some(encoded(value))),
+                None => [None, None],
+            };
+            let path = (!path.is_empty()).then(|| encoded(path));
+            let mut parts = [("path", path), ("currentValue", current)];
+            if alphabetical {
+                parts.reverse();
+            }
+            let parts = parts.into_iter().chain([("proposedValue", proposed)]);
+            for (name, part) in parts {
+                if let Some(part) = part {
+                    node.insert(name, part);
+                }
             }
             node
         });

@@ -1,7 +1,14 @@
 //! How the SDK gives a configuration to functions that describe it as a type:
 //! from an object of that type, or from the data of a ConfigMap.
 
-use crate::{list::ResourceList, results::Report, yaml::Node};
+use serde::Deserialize;
+
+use crate::{
+    list::ResourceList,
+    results::Report,
+    typed::{self, Scalars},
+    yaml::Node,
+};
 
 /// A configuration that was given, in either form.
 pub(crate) enum Given<'a> {
@@ -30,6 +37,15 @@ pub(crate) fn given<'a>(config: Option<&'a Node>, kind: &str) -> Result<Option<G
             ))
         }
     }
+}
+
+/// Reads an object of the function's own type, which Go calls `go_type`. The error is Go's.
+pub(crate) fn read<'de, T: Deserialize<'de>>(
+    config: &'de Node,
+    go_type: &str,
+) -> Result<T, String> {
+    typed::read(config, Scalars::Strict)
+        .map_err(|error| format!("unable to convert object to *{go_type} with error: {error}"))
 }
 
 /// kpt writes an empty ConfigMap where the user gave no configuration.

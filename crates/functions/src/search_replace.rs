@@ -254,7 +254,7 @@ impl Search {
             walked.push(*key);
             if node.get(key).is_none_or(Node::is_null) {
                 node.remove(key);
-                node.insert(key, Node::mapping(Vec::new()));
+                append(node, key, Node::mapping(Vec::new()));
             }
             let Some(child) = node.get_mut(key) else {
                 return Ok(());
@@ -279,7 +279,7 @@ impl Search {
                 }
                 *current = value;
             }
-            None => node.insert(last, value),
+            None => append(node, last, value),
         }
         let message = self.message(&self.put_value);
         let report = Report::about_field(message, self.by_path.clone(), &self.file);
@@ -430,5 +430,12 @@ impl Search {
 fn set_flow(node: &mut Node, to: bool) {
     if let Content::Sequence { flow, .. } = &mut node.content {
         *flow = to;
+    }
+}
+
+/// A new field at the end. Its name is written as it is, so that `true` is a boolean.
+fn append(node: &mut Node, name: &str, value: Node) {
+    if let Content::Mapping { fields, .. } = &mut node.content {
+        fields.push((Node::plain(name), value));
     }
 }

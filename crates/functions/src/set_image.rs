@@ -1,11 +1,13 @@
 //! `set-image`: gives containers another image, tag or digest.
 //!
-//! With additional fields in the configuration every object goes through JSON,
-//! as in the Go function: comments are lost and fields are sorted.
+//! Where the Go function leaves the work to kustomize, every object goes through JSON:
+//! comments are lost and fields are sorted.
+
+mod first;
+mod image;
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
 use serde::Deserialize;
 
 use crate::{
@@ -16,53 +18,82 @@ use crate::{
     release::Release,
     results::{Report, encoded},
     runner_config::{self, Given},
-    typed::{self, Scalars},
-    yaml::{Node, Tag},
+    yaml::{Node, SequenceIndent, Tag, write_node},
 };
+use image::{Change, Image, Rule};
 
 pub(crate) const RELEASES: &[Release] = &[
-    Release::unknown("v0.2.3")
+    Release::native("v0.2.3", W4, &V0_2_3)
         .of_2026()
         .also(&["master-20260113"]),
     Release::unknown("v0.1.4"),
     Release::unknown("v0.1.3"),
     Release::native("v0.1.2", W4, &V0_1_2)
         .with_digests(&["sha256:3f488461ec89741aa4a693cbde683d6abe8e1427e2dec25bb99c5ddf81e39339"]),
-    Release::unknown("v0.1.1"),
+    Release::native("v0.1.1", W4, &first::Tracked),
     Release::unknown("v0.1.0"),
     // What was in the catalog's source after v0.1.2.
     Release::native("head", W4, &HEAD),
 ];
 
+/// Containers are found by kustomize.
+const V0_2_3: SetImage = SetImage {
+    goes_on: true,
+    containers: Containers::Fields,
+    fields: Rule::TagAndDigest,
+    names_types: true,
+};
 /// Goes on after errors of the configuration, with what it has.
-const V0_1_2: SetImage = SetImage { goes_on: true };
-const HEAD: SetImage = SetImage { goes_on: false };
+const V0_1_2: SetImage = SetImage {
+    goes_on: true,
+    containers: Containers::Pods,
+    fields: Rule::TagAndDigest,
+    names_types: true,
+};
+const HEAD: SetImage = SetImage {
+    goes_on: false,
+    containers: Containers::Pods,
+    fields: Rule::TagAndDigest,
+    names_types: false,
+};
+
+const NIL: &str = "runtime error: invalid memory address or nil pointer dereference";
 
 /// What releases do differently.
 #[derive(Debug)]
 pub(crate) struct SetImage {
     /// Whether images are changed although the configuration has errors.
     goes_on: bool,
+    containers: Containers,
+    /// The rule for additional fields.
+    fields: Rule,
+    /// Whether an error says which field of the configuration is of a wrong type.
+    names_types: bool,
+}
+
+/// How containers are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Containers {
+    /// In pods and their templates, by kind.
+    Pods,
+    /// As kustomize's fields of some kinds, by the rule for additional fields.
+    Fields,
 }
 
 /// The types of a typed configuration.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename = "SetImage", rename_all = "camelCase")]
 #[allow(dead_code, reason = "only read to find wrong types")]
 struct Typed {
     image: Image,
     data: BTreeMap<String, String>,
-    additional_image_fields: Vec<FieldSpec>,
+    additional_image_fields: Specs,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Image {
-    name: String,
-    new_name: String,
-    new_tag: String,
-    digest: String,
-}
+#[serde(rename = "types.FsSlice")]
+#[allow(dead_code, reason = "only read to find wrong types")]
+struct Specs(Vec<FieldSpec>);
 
 impl Function for SetImage {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
@@ -71,10 +102,9 @@ impl Function for SetImage {
             Err(message) => return Err(fail(list, message)),
         };
         if let Some(Given::Object(config)) = given
-            && typed::read::<Typed>(config, Scalars::Strict).is_err()
+            && let Err(message) = self.check_types(config)
         {
-            // The SDK says no more than that.
-            return Err(fail(list, "SubObject has unmatched field type: `".into()));
+            return Err(fail(list, message));
         }
         let is_given = given.is_some();
         let mut errors = Vec::new();
@@ -85,9 +115,9 @@ impl Function for SetImage {
         }
         errors.extend(image.error());
         if let (false, Some(error)) = (self.goes_on, errors.first()) {
-            return Err(fail(list, error.clone()));
+            list.results.push(Report::error(error.as_str()));
+            return Err(fail(list, format!("function is terminated: {error}")));
         }
-        let is_failed = !errors.is_empty();
         for error in errors {
             let wrong_key = error.starts_with("ConfigMap");
             list.results.push(Report::error(if wrong_key {
@@ -97,29 +127,74 @@ impl Function for SetImage {
                 format!("invalid FunctionConfig: {error}")
             }));
         }
-        let change = match Change::new(image) {
-            Ok(change) => change,
-            Err(message) => return Err(fail(list, message)),
-        };
         let mut count = 0;
-        for item in &mut list.items {
-            clock.check()?;
-            count += change.containers(item)?;
+        match self.containers {
+            Containers::Pods => {
+                let change = Change::new(&image, Rule::Own).map_err(nil)?;
+                for item in &mut list.items {
+                    clock.check()?;
+                    count += in_pod(item, &change)?;
+                }
+            }
+            Containers::Fields => {
+                count += self.set_all(list, clock, &image, &container_fields())?;
+            }
         }
         if let Some(fields) = fields {
-            for item in &mut list.items {
-                clock.check()?;
-                count += change.fields(item, &fields)?;
-            }
+            count += self.set_all(list, clock, &image, &fields)?;
         }
         list.results.push(Report::info(format!(
             "summary: updated a total of {count} image(s)"
         )));
-        if is_failed {
+        if list.results.iter().any(Report::is_error) {
             return Err(Stop::Failed(runner_config::FAILURE.into()));
         }
         Ok(())
     }
+}
+
+impl SetImage {
+    fn check_types(&self, config: &Node) -> Result<(), String> {
+        let read = runner_config::read::<Typed>(config, "transformer.SetImage");
+        let words = |error: String| match (self.names_types, self.containers) {
+            (false, _) => "SubObject has unmatched field type: `".to_owned(),
+            (true, Containers::Fields) => error,
+            // The image is of a type of the function's own.
+            (true, Containers::Pods) => error.replace("type types.Image", "type transformer.Image"),
+        };
+        read.map(|_| ()).map_err(words)
+    }
+
+    /// Changes the images in these fields; how many. An object in which that fails stays as it
+    /// was, and the failure is a result.
+    fn set_all(
+        &self,
+        list: &mut ResourceList,
+        clock: &Clock,
+        image: &Image,
+        fields: &[FieldSpec],
+    ) -> Result<usize, Stop> {
+        let change = Change::new(image, self.fields).map_err(nil)?;
+        let mut count = 0;
+        for item in &mut list.items {
+            clock.check()?;
+            match set_fields(item, fields, &change, &mut |_, _, _| count += 1) {
+                Ok(changed) => *item = changed,
+                // Another mistake in a format string of Go's.
+                Err(message) => list.results.push(Report::error(format!(
+                    "{message}%!(EXTRA *fn.KubeObject={})",
+                    write_node(item, SequenceIndent::Compact)
+                ))),
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// The name is an expression, in the Go function by accident; it does not look whether it is
+/// a valid one.
+fn nil(_: String) -> Stop {
+    Stop::Panicked(NIL.into())
 }
 
 fn fail(list: &mut ResourceList, message: String) -> Stop {
@@ -159,6 +234,7 @@ fn configure(given: &Given<'_>, errors: &mut Vec<String>) -> (Image, Option<Vec<
             "newName" => &mut image.new_name,
             "newTag" => &mut image.new_tag,
             "digest" => &mut image.digest,
+            "tagSuffix" if matches!(given, Given::Object(_)) => &mut image.tag_suffix,
             _ if matches!(given, Given::Object(_)) => continue,
             other => {
                 errors.push(format!("ConfigMap has wrong field name {other}"));
@@ -170,159 +246,85 @@ fn configure(given: &Given<'_>, errors: &mut Vec<String>) -> (Image, Option<Vec<
     (image, fields)
 }
 
-struct Change {
-    image: Image,
-    matcher: Regex,
-    field_matcher: Regex,
+/// The fields of containers as kustomize names them.
+fn container_fields() -> Vec<FieldSpec> {
+    let pods = ["Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"];
+    let templates = pods.map(|kind| ("apps", kind, "spec/template/spec"));
+    let owners = [("", "Pod", "spec")].into_iter().chain(templates);
+    owners
+        .flat_map(|(group, kind, pod)| {
+            ["containers", "initContainers"].map(|list| {
+                FieldSpec::new(group, "v1", kind, &format!("{pod}/{list}[]/image"), false)
+            })
+        })
+        .collect()
 }
 
-impl Change {
-    fn new(image: Image) -> Result<Self, String> {
-        // The name is an expression, in the Go function by accident.
-        let matcher = |tag: &str| {
-            let expression = format!("^{}{tag}$", image.name);
-            Regex::new(&expression).map_err(|error| error.to_string())
-        };
-        Ok(Self {
-            matcher: matcher("(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?")?,
-            field_matcher: matcher("(@sha256)?(:[a-zA-Z0-9_.{}-]*)?")?,
-            image,
-        })
+/// The object with its images changed; `made` hears of each: its path, and what it was and is.
+fn set_fields(
+    item: &Node,
+    fields: &[FieldSpec],
+    change: &Change<'_>,
+    made: &mut dyn FnMut(&str, &str, &str),
+) -> Result<Node, String> {
+    let mut item = json::checked(item)?;
+    if item.kind() == "CustomResourceDefinition" {
+        return Ok(item);
     }
-
-    /// What an image becomes; `None` if it is another one.
-    fn changed(&self, old: &str) -> Option<String> {
-        if !self.matcher.is_match(old) {
-            return None;
-        }
-        let (name, tag, digest) = split(old);
-        let Image {
-            new_name,
-            new_tag,
-            digest: new_digest,
-            ..
-        } = &self.image;
-        let name = if new_name.is_empty() { name } else { new_name };
-        Some(match (new_tag.as_str(), new_digest.as_str()) {
-            (_, digest) if !digest.is_empty() => format!("{name}@{digest}"),
-            // The Go function forgets what separates them.
-            ("", _) if tag.is_empty() => format!("{name}{}", digest.trim_start_matches('@')),
-            ("", _) => format!("{name}{}", tag.trim_start_matches(':')),
-            (tag, _) => format!("{name}:{tag}"),
-        })
-    }
-
-    /// What an image in an additional field becomes: kustomize's rules.
-    fn changed_field(&self, old: &str) -> Option<String> {
-        if !self.field_matcher.is_match(old) {
-            return None;
-        }
-        let from = old.find('/').unwrap_or(0);
-        let colon = old[from..].rfind(':').map(|at| from + at);
-        let at = old.rfind('@').or(colon).unwrap_or(old.len());
-        let (mut name, mut tag) = (&old[..at], old[at..].to_owned());
-        let image = &self.image;
-        if !image.new_name.is_empty() {
-            name = &image.new_name;
-        }
-        if !image.new_tag.is_empty() {
-            tag = format!(":{}", image.new_tag);
-        }
-        if !image.digest.is_empty() {
-            tag = format!("@{}", image.digest);
-        }
-        Some(format!("{name}{tag}"))
-    }
-
-    /// Changes the containers of an object that has some.
-    fn containers(&self, object: &mut Node) -> Result<usize, Stop> {
-        let pod = match object.kind() {
-            "Pod" => object.get_mut("spec"),
-            "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" | "PodTemplate" => {
-                let template = object.at_mut(&["spec", "template"]);
-                let template = template.filter(|template| template.is_mapping());
-                if template.as_ref().is_some_and(|it| it.get("spec").is_none()) {
-                    return Err(Stop::Panicked(
-                        "runtime error: invalid memory address or nil pointer dereference".into(),
-                    ));
-                }
-                template.and_then(|template| template.get_mut("spec"))
+    for spec in fields {
+        spec.apply(&mut item, Create::Never, &mut |node, path| {
+            let Some(old) = node.value() else {
+                let kind = if node.is_mapping() {
+                    "MappingNode"
+                } else {
+                    "SequenceNode"
+                };
+                return Err(format!(
+                    "wrong node kind: expected ScalarNode but got {kind}: node contents:\n{}\n",
+                    json::flow(node)
+                ));
+            };
+            if let Some(new) = change.of(old) {
+                made(path, old, &new);
+                *node = encoded(&new);
             }
-            _ => None,
-        };
-        let Some(pod) = pod else { return Ok(0) };
-        let mut count = 0;
-        // The Go function looks for "iniContainers", too: init containers keep
-        // their images.
-        for list in ["iniContainers", "containers"] {
-            let containers = pod.get_mut(list).and_then(Node::items_mut);
-            for container in containers.into_iter().flatten() {
-                let old = container.text_at(&["image"]).to_owned();
-                if let Some(new) = self.changed(&old).filter(|new| *new != old) {
-                    // The style is the SDK's choice, comments stay.
-                    if let Some(image) = container.get_mut("image") {
-                        image.content = encoded(&new).content;
-                        image.tag = Tag::Str;
-                        count += 1;
-                    }
-                }
-            }
-        }
-        Ok(count)
+            Ok(())
+        })?;
     }
+    Ok(item)
+}
 
-    fn fields(&self, item: &mut Node, fields: &[FieldSpec]) -> Result<usize, Stop> {
-        *item = json::through(item);
-        let mut count = 0;
-        if item.kind() == "CustomResourceDefinition" {
-            return Ok(count);
+/// Changes the containers of an object that has some; how many.
+fn in_pod(object: &mut Node, change: &Change<'_>) -> Result<usize, Stop> {
+    let pod = match object.kind() {
+        "Pod" => object.get_mut("spec"),
+        "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" | "PodTemplate" => {
+            let template = object.at_mut(&["spec", "template"]);
+            let template = template.filter(|template| template.is_mapping());
+            if template.as_ref().is_some_and(|it| it.get("spec").is_none()) {
+                return Err(Stop::Panicked(NIL.into()));
+            }
+            template.and_then(|template| template.get_mut("spec"))
         }
-        for spec in fields {
-            spec.apply(item, Create::Never, &mut |node, _| {
-                let old = node.value().ok_or("wrong node kind: expected ScalarNode")?;
-                if let Some(new) = self.changed_field(old) {
-                    *node = encoded(&new);
+        _ => None,
+    };
+    let Some(pod) = pod else { return Ok(0) };
+    let mut count = 0;
+    // The Go function looks for "iniContainers", too: init containers keep
+    // their images.
+    for list in ["iniContainers", "containers"] {
+        let containers = pod.get_mut(list).and_then(Node::items_mut);
+        for container in containers.into_iter().flatten() {
+            let old = container.text_at(&["image"]).to_owned();
+            if let Some(new) = change.of(&old).filter(|new| *new != old) {
+                // The style is the SDK's choice, comments stay.
+                if let Some(image) = container.get_mut("image") {
+                    image.content = encoded(&new).content;
+                    image.tag = Tag::Str;
                     count += 1;
                 }
-                Ok(())
-            })?;
-        }
-        Ok(count)
-    }
-}
-
-/// Name, tag and digest, the latter with what separates them.
-fn split(image: &str) -> (&str, &str, &str) {
-    let domain = image.find('/').unwrap_or(0);
-    let rest = &image[domain..];
-    let (colon, at) = (rest.find(':'), rest.find('@'));
-    match (colon, at) {
-        (None, None) => (image, "", ""),
-        (Some(colon), Some(at)) if colon < at => {
-            (&image[..domain + colon], &rest[colon..at], &rest[at..])
-        }
-        (_, Some(at)) => (&image[..domain + at], "", &rest[at..]),
-        (Some(colon), None) => (&image[..domain + colon], &rest[colon..], ""),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn images_are_split_into_name_tag_and_digest() {
-        for (image, parts) in [
-            ("nginx", ("nginx", "", "")),
-            ("nginx:1", ("nginx", ":1", "")),
-            ("host:5000/a/nginx", ("host:5000/a/nginx", "", "")),
-            (
-                "host:5000/nginx:1@sha256:0",
-                ("host:5000/nginx", ":1", "@sha256:0"),
-            ),
-            ("nginx@sha256:0", ("nginx", "", "@sha256:0")),
-        ] {
-            assert_eq!(split(image), parts);
+            }
         }
     }
+    Ok(count)
 }

@@ -1,6 +1,10 @@
 //! `set-labels`: adds labels to objects, to the selectors that select them and
 //! to the templates that they are made from.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
 use crate::{
     function::{Clock, Function, Stop},
     kustomize::{Field, Transformer},
@@ -8,7 +12,7 @@ use crate::{
     release::Release,
     results::{Report, Severity},
     runner_config::{self, Given},
-    yaml::{Content, Node, ScalarStyle, Tag},
+    yaml::{Content, Node, ScalarStyle},
 };
 
 const LABELS: &[&str] = &["metadata", "labels"];
@@ -97,13 +101,14 @@ impl Function for SetLabels {
             labels,
             keeps_quotes: self.keeps_quotes,
             count: 0,
-            type_of: (String::new(), String::new()),
+            object: String::new(),
         };
         let mut errors = Vec::new();
         for object in objects {
             clock.check()?;
-            if let Err(message) = labeller.object(object) {
-                errors.push(Report::error(message));
+            match labeller.object(object) {
+                Err(Stop::Failed(message)) => errors.push(Report::error(message)),
+                labelled => labelled?,
             }
         }
         let failed = !errors.is_empty();
@@ -117,35 +122,24 @@ impl Function for SetLabels {
 
 /// The labels; `None` if no configuration is given.
 fn configure(given: Option<Given<'_>>) -> Result<Option<Vec<(String, String)>>, String> {
-    let pairs = match given {
-        None => return Ok(None),
-        Some(Given::Data(data)) => data,
-        Some(Given::Object(config)) => {
-            let Some(labels) = config.get("labels") else {
-                return Ok(Some(Vec::new()));
-            };
-            let is_odd = |value: &Node| value.as_text().is_none() && !value.is_null();
-            if let Some((_, odd)) = labels.fields().iter().find(|(_, value)| is_odd(value)) {
-                return Err(format!(
-                    "json: cannot unmarshal {} into Go struct field SetLabels.labels of type string",
-                    json_type(odd)
-                ));
-            }
-            labels.texts()
+    Ok(match given {
+        None => None,
+        Some(Given::Data(data)) => {
+            let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+            Some(data.into_iter().map(owned).collect())
         }
-    };
-    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-    Ok(Some(pairs.into_iter().map(owned).collect()))
+        Some(Given::Object(config)) => {
+            let typed: Typed = runner_config::read(config, "setlabels.SetLabels")?;
+            Some(typed.labels.into_iter().collect())
+        }
+    })
 }
 
-fn json_type(node: &Node) -> &'static str {
-    match node.tag {
-        Tag::Bool => "bool",
-        Tag::Int | Tag::Float => "number",
-        Tag::Seq => "array",
-        Tag::Map => "object",
-        _ => "string",
-    }
+/// A configuration of the function's own type.
+#[derive(Default, Deserialize)]
+#[serde(default, rename = "SetLabels")]
+struct Typed {
+    labels: BTreeMap<String, String>,
 }
 
 struct Labeller {
@@ -153,13 +147,13 @@ struct Labeller {
     keeps_quotes: bool,
     /// Labels that were looked at, whether or not they had to be changed.
     count: usize,
-    /// apiVersion and kind of the object at hand, for messages.
-    type_of: (String, String),
+    /// What messages call the object at hand.
+    object: String,
 }
 
 impl Labeller {
-    fn object(&mut self, object: &mut Node) -> Result<(), String> {
-        self.type_of = (object.api_version().to_owned(), object.kind().to_owned());
+    fn object(&mut self, object: &mut Node) -> Result<(), Stop> {
+        self.object = unmatched(object);
         self.update(object, "", LABELS, true)?;
         self.selectors(object)?;
         let kind = Kinds::of(object);
@@ -213,16 +207,17 @@ impl Labeller {
         Ok(())
     }
 
-    fn job(&mut self, job: &mut Node) -> Result<(), String> {
+    fn job(&mut self, job: &mut Node) -> Result<(), Stop> {
         self.update(job, ".spec.jobTemplate", LABELS, true)?;
         let Some(spec) = job.get_mut("spec") else {
-            return Ok(());
+            let nil = "runtime error: invalid memory address or nil pointer dereference";
+            return Err(Stop::Panicked(nil.into()));
         };
         self.update(spec, ".spec.jobTemplate.spec", SELECTOR, false)?;
-        match spec.get_mut("template") {
-            Some(template) => self.pod(template, ".spec.jobTemplate.spec.template"),
-            None => Ok(()),
+        if let Some(template) = spec.get_mut("template") {
+            self.pod(template, ".spec.jobTemplate.spec.template")?;
         }
+        Ok(())
     }
 
     fn pod(&mut self, template: &mut Node, place: &str) -> Result<(), String> {
@@ -281,15 +276,14 @@ impl Labeller {
         for (key, value) in &self.labels {
             let path = [path, &[key.as_str()]].concat();
             let odd = || {
-                let (api_version, kind) = &self.type_of;
                 // Entries of lists do not know which object they belong to.
                 let of = if place.is_empty()
                     && !path.starts_with(&["metadata"])
                     && !path.starts_with(&["spec"])
                 {
-                    "apiVersion=, kind=".to_owned()
+                    "apiVersion=, kind="
                 } else {
-                    format!("apiVersion={api_version}, kind={kind}")
+                    &self.object
                 };
                 format!(
                     "Resource({of}) has unmatched field type \"string\" in fieldpath {place}.{}",
@@ -310,6 +304,17 @@ impl Labeller {
         }
         Ok(())
     }
+}
+
+/// How the SDK names an object in such a message: the parts of its apiVersion are looked for
+/// in fields that objects do not have.
+fn unmatched(object: &Node) -> String {
+    let [group, version] = ["group", "version"].map(|field| {
+        let value = object.get(field).and_then(Node::as_text);
+        value.unwrap_or("")
+    });
+    let slash = if group.is_empty() { "" } else { "/" };
+    format!("apiVersion={group}{slash}{version}, kind={}", object.kind())
 }
 
 /// The text at a path; `Err` if something else is there or on the way.

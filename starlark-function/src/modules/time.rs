@@ -268,7 +268,6 @@ impl Time {
             "070000" => format!("{sign}{hours:02}{minutes:02}{seconds:02}"),
             "07:00:00" => format!("{sign}{hours:02}:{minutes:02}:{seconds:02}"),
             // The name of a time that has none.
-            _ if minutes == 0 => format!("{sign}{hours:02}"),
             _ => format!("{sign}{hours:02}{minutes:02}"),
         }
     }

@@ -50,7 +50,7 @@ pub(super) fn fix(objects: &mut [Object], clock: &Clock) -> Result<(), Stop> {
         .collect();
     for object in objects {
         clock.check()?;
-        let referrer = Referrer::new(object);
+        let referrer = Referrer::new(object)?;
         for (references, candidates) in &rows {
             for spec in &references.fields {
                 let set = spec.apply(&mut object.node, Create::Never, &mut |node, _| {
@@ -98,7 +98,7 @@ struct Referrer {
 }
 
 impl Referrer {
-    fn new(object: &Object) -> Self {
+    fn new(object: &Object) -> Result<Self, String> {
         let node = &object.node;
         let text = |path: &[&str]| node.at(path).and_then(Node::value).map(str::to_owned);
         let subjects = match node.kind() {
@@ -108,16 +108,24 @@ impl Referrer {
         let accounts = subjects
             .iter()
             .filter(|subject| subject.kind() == "ServiceAccount");
-        Self {
+        let namespaces = accounts.filter_map(|account| account.get("namespace"));
+        let blank = || {
+            format!(
+                "Invalid Input: namespace is blank for resource {:?}",
+                id(node)
+            )
+        };
+        let namespaces: Option<HashSet<String>> = namespaces
+            .map(|namespace| namespace.as_text().map(str::to_owned))
+            .collect();
+        Ok(Self {
+            account_namespaces: namespaces.ok_or_else(blank)?,
             id: id(node),
             is_cluster_scoped: resmap::is_cluster_scoped(node),
             effective_namespace: resmap::effective_namespace(node).to_owned(),
-            account_namespaces: accounts
-                .map(|subject| subject.text_at(&["namespace"]).to_owned())
-                .collect(),
             role: text(&["roleRef", "apiGroup"]).zip(text(&["roleRef", "kind"])),
             was_renamed: object.old_name.is_some(),
-        }
+        })
     }
 
     fn may_refer_to(&self, target: &Target) -> bool {
@@ -163,7 +171,7 @@ impl Referrer {
         let Some(name) = node.get("name").and_then(Node::value).map(str::to_owned) else {
             return Err("path config error; no 'name' field in node".into());
         };
-        let namespace = node.get("namespace").and_then(Node::value);
+        let namespace = node.get("namespace").map(|it| it.value().unwrap_or(""));
         let is_here = |target: &Target| namespace.is_none_or(|it| target.effective_namespace == it);
         let Some(target) = self.select(&name, spec, candidates, Some(&is_here))? else {
             return Ok(());

@@ -80,7 +80,7 @@ impl Function for ApplySetters {
             };
             setting.file = path.to_owned();
             if let Some(object) = &mut setting.object {
-                *object = item.identity();
+                *object = named(item);
             }
             match walk(&mut setting, item, "") {
                 Err(Stop::Failed(message)) => return Err(fail(list, message)),
@@ -100,6 +100,17 @@ impl Function for ApplySetters {
         }
         Ok(())
     }
+}
+
+/// What results call the object by: whatever is written there, `null` too.
+fn named(item: &Node) -> [String; 4] {
+    let paths: [&[&str]; 4] = [
+        &["apiVersion"],
+        &["kind"],
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+    ];
+    paths.map(|path| item.at(path).and_then(Node::value).unwrap_or("").to_owned())
 }
 
 /// The setters that a configuration gives, in its order.

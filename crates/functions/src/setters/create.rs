@@ -4,7 +4,7 @@ use super::{Visitor, pattern, walk};
 use crate::{
     function::{Clock, Function, Stop, report_failure},
     go,
-    list::{ResourceList, W1, W3_2026},
+    list::{ResourceList, W0, W1, W3_2026},
     meter::charge,
     object::LEGACY_PATH,
     release::Release,
@@ -15,21 +15,37 @@ use crate::{
 pub(crate) const RELEASES: &[Release] = &[
     Release::native("v0.1.4", W3_2026, &V0_1_4).of_2026(),
     Release::native("v0.1.1", W1, &V0_1_1),
-    // The order in which it looks for values is chance.
-    Release::unknown("v0.1.0"),
+    Release::native("v0.1.0", W0, &V0_1_0),
 ];
 
 /// What kpt notes in annotations is left alone.
 const V0_1_4: CreateSetters = CreateSetters {
     skips_annotations_of_kpt: true,
+    search: Search::LongestFirst,
 };
 const V0_1_1: CreateSetters = CreateSetters {
     skips_annotations_of_kpt: false,
+    search: Search::LongestFirst,
+};
+const V0_1_0: CreateSetters = CreateSetters {
+    skips_annotations_of_kpt: false,
+    search: Search::InTurn,
 };
 
 #[derive(Debug)]
 struct CreateSetters {
     skips_annotations_of_kpt: bool,
+    search: Search,
+}
+
+/// How values of setters are looked for in a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Search {
+    /// From left to right, the longest first; never in text of several lines.
+    #[default]
+    LongestFirst,
+    /// One setter after the other in all of the text, what others put there included.
+    InTurn,
 }
 
 impl Function for CreateSetters {
@@ -43,6 +59,8 @@ impl Function for CreateSetters {
             Err(message) => return Err(fail(list, message)),
         };
         creation.skips_annotations_of_kpt = self.skips_annotations_of_kpt;
+        creation.search = self.search;
+        creation.order();
         for item in &mut list.items {
             clock.check()?;
             let path = match self.skips_annotations_of_kpt {
@@ -87,10 +105,6 @@ fn configure(config: Option<&Node>) -> Result<Creation, String> {
             _ => {}
         }
     }
-    // A value may be part of another one: the longer is looked for first.
-    creation
-        .scalars
-        .sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
     Ok(creation)
 }
 
@@ -119,10 +133,51 @@ struct Creation {
     lists: Vec<(String, Vec<String>)>,
     file: String,
     skips_annotations_of_kpt: bool,
+    search: Search,
     results: Vec<Report>,
 }
 
 impl Creation {
+    /// Puts the setters into the order in which they are looked for.
+    fn order(&mut self) {
+        let scalars = &mut self.scalars;
+        if self.search == Search::LongestFirst {
+            // A value may be part of another one: the longer is looked for first.
+            scalars.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+            return;
+        }
+        // Go's sort of a few, with a comparison that is none: setters whose value names another
+        // one go behind it. It begins with an order of chance, here with the configuration's.
+        for from in 1..scalars.len() {
+            for at in (1..=from).rev() {
+                if scalars[at].1.contains(&scalars[at - 1].0) {
+                    break;
+                }
+                scalars.swap(at, at - 1);
+            }
+        }
+    }
+
+    /// What the comment says of a value; `None` if no setter has a part of it.
+    fn comment(&self, value: &str) -> Option<String> {
+        if self.search == Search::LongestFirst {
+            let pattern = self.pattern(value);
+            return (pattern != value && !value.contains('\n')).then_some(pattern);
+        }
+        let mut found = self
+            .scalars
+            .iter()
+            .filter(|(_, part)| value.contains(part.as_str()));
+        let mut pattern = value.to_owned();
+        let mut is_found = false;
+        found.try_for_each(|(name, part)| {
+            is_found = true;
+            pattern = pattern.replace(part.as_str(), &pattern::placeholder(name));
+            charge(pattern.len()).then_some(())
+        });
+        is_found.then_some(pattern)
+    }
+
     fn report(&mut self, comment: &str, value: &str, path: &str) {
         charge(2 * (comment.len() + value.len()));
         let (comment, value) = (go::quote(comment), go::quote(value));
@@ -185,11 +240,10 @@ impl Visitor for Creation {
 
     fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), Stop> {
         let value = node.value().unwrap_or("").to_owned();
-        if value.contains('\n') || (self.skips_annotations_of_kpt && is_of_kpt(path)) {
+        if self.skips_annotations_of_kpt && is_of_kpt(path) {
             return Ok(());
         }
-        let pattern = self.pattern(&value);
-        if pattern != value {
+        if let Some(pattern) = self.comment(&value) {
             let comment = format!("kpt-set: {pattern}");
             charge(comment.len());
             comment.clone_into(&mut node.comments_mut().line);
