@@ -170,7 +170,6 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
     }
     drop(starting);
     sys::give_back_descriptor_limit(group);
-    sys::make_first_to_go(group);
     let call = Call { id, group };
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started {
@@ -353,6 +352,8 @@ impl Children {
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
         state.children.remove(&pid);
         state.strays.remove(&pid);
-        self.changed.notify_all();
+        if state.is_over {
+            self.changed.notify_all();
+        }
     }
 }

@@ -38,6 +38,11 @@ use crate::{command::Command, strays, sys};
 /// it busy while others read and write, not more than it can turn to.
 const BUSY_PER_PROCESSOR: usize = 4;
 
+/// A program that is expected to need less becomes the first to go when it is first
+/// looked at, and not at its start: most have ended by then, and telling the kernel
+/// costs more than everything else that the gate does.
+const SMALL: u64 = 64 << 20;
+
 /// Lets programs start.
 pub struct Gate {
     shared: Arc<Shared>,
@@ -87,6 +92,7 @@ pub(crate) struct Place {
     ticket: Ticket,
     command: Command,
     size: usize,
+    expected: u64,
     outgrown: oneshot::Receiver<Outgrown>,
     /// The most that this process ever had when the program was started.
     own_peak: u64,
@@ -147,6 +153,7 @@ impl Gate {
                 ticket,
                 command: command.clone(),
                 size,
+                expected,
                 outgrown,
                 own_peak: 0,
             };
@@ -179,6 +186,9 @@ impl Place {
     /// The program has been started.
     pub(crate) fn watch(&mut self, leader: Pid) {
         self.own_peak = sys::own_peak();
+        if self.expected >= SMALL {
+            sys::make_first_to_go(leader);
+        }
         let mut state = self.shared.state();
         if let Some(watched) = state.running.get_mut(&self.ticket) {
             watched.begin(leader);

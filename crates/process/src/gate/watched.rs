@@ -66,6 +66,11 @@ impl Watched {
             self.processes.retain(lives);
             self.processes.insert(0, leader);
             grow(&mut self.processes);
+            if self.counted.is_none() {
+                // What they start from now on inherits it.
+                let tree = self.processes.iter();
+                tree.for_each(|pid| sys::make_first_to_go(*pid));
+            }
             self.counted = Some(now);
         }
         let memory = self.processes.iter().map(|pid| strays::own_memory(*pid));
