@@ -176,7 +176,6 @@ pub(crate) fn start(command: &Command) -> io::Result<Started> {
         state.children.insert(group, Registered { call: id, news });
     }
     drop(starting);
-    sys::make_first_to_go(group);
     let call = Call { id, group };
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started {
@@ -364,6 +363,8 @@ impl Children {
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
         state.children.remove(&pid);
         state.strays.remove(&pid);
-        self.changed.notify_all();
+        if state.is_over {
+            self.changed.notify_all();
+        }
     }
 }

@@ -43,6 +43,11 @@ const BUSY_PER_PROCESSOR: usize = 4;
 /// processes are counted.
 const SURGE: i16 = 64;
 
+/// A program that is expected to need less becomes the first to go when it is first
+/// looked at, and not at its start: most have ended by then, and telling the kernel
+/// costs more than everything else that the gate does.
+const SMALL: u64 = 64 << 20;
+
 /// Lets programs start.
 pub struct Gate {
     shared: Arc<Shared>,
@@ -102,6 +107,7 @@ pub(crate) struct Place {
     ticket: Ticket,
     command: Command,
     size: usize,
+    expected: u64,
     over: oneshot::Receiver<Over>,
     /// The most that this process ever had when the program was started.
     own_peak: u64,
@@ -165,6 +171,7 @@ impl Gate {
                 ticket,
                 command: command.clone(),
                 size,
+                expected,
                 over,
                 own_peak: 0,
             };
@@ -197,6 +204,9 @@ impl Place {
     /// The program has been started.
     pub(crate) fn watch(&mut self, subject: Subject) {
         self.own_peak = sys::own_peak();
+        if self.expected >= SMALL {
+            sys::make_first_to_go(subject.leader());
+        }
         let mut state = self.shared.state();
         if let Some(watched) = state.running.get_mut(&self.ticket) {
             watched.begin(subject);

@@ -21,7 +21,7 @@ use crate::{
     confine::Scratch,
     gate::{Outgrown, Over, Place, Refused, Subject},
     holder::{self, Holder},
-    sys::Ended,
+    sys::{self, Ended},
 };
 
 /// How long a log may stay open after the program's end and the end of its
@@ -136,6 +136,7 @@ impl fmt::Display for Bound {
 /// Runs `command` on `input`. Dropping the future ends the program, too.
 pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
     let started = Program::start_for_call(command)?;
+    sys::make_first_to_go(started.call.leader());
     started.run(input, limits, None).await
 }
 
@@ -162,9 +163,9 @@ impl Program {
         } = children::start(command)?;
         Ok(Self {
             call,
-            stdin: pipe::Sender::from_owned_fd(OwnedFd::from(stdin))?,
-            stdout: pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?,
-            stderr: pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))?,
+            stdin: pipe::Sender::from_owned_fd_unchecked(unblocked(stdin)?)?,
+            stdout: pipe::Receiver::from_owned_fd_unchecked(unblocked(stdout)?)?,
+            stderr: pipe::Receiver::from_owned_fd_unchecked(unblocked(stderr)?)?,
             exit,
             scratch,
         })
@@ -267,6 +268,14 @@ impl Program {
             }),
         }
     }
+}
+
+/// Our end of a pipe, as the runtime needs it. That it is one needs no check: it was
+/// made as one a moment ago.
+fn unblocked(end: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
+    let end = end.into();
+    rustix::io::ioctl_fionbio(&end, true)?;
+    Ok(end)
 }
 
 /// Why a program is ended by us.

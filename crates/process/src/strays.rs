@@ -8,7 +8,10 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs, process,
+    fs::{self, File},
+    io,
+    os::unix::fs::FileExt as _,
+    process,
     sync::LazyLock,
 };
 
@@ -50,11 +53,16 @@ pub(crate) fn call_of(pid: Pid, mut live: impl Iterator<Item = CallId>) -> Optio
 /// The children of this process's main thread. The kernel gives strays to that
 /// thread; children that we started may be among them.
 pub(crate) fn adopted() -> Vec<Pid> {
-    let own = process::id();
-    match fs::read_to_string(format!("/proc/self/task/{own}/children")) {
-        Ok(children) => children.split_whitespace().filter_map(parse_pid).collect(),
+    // Kept open: every call looks at it when it ends.
+    static CHILDREN: LazyLock<Option<File>> = LazyLock::new(|| {
+        let own = process::id();
+        File::open(format!("/proc/self/task/{own}/children")).ok()
+    });
+    let children = CHILDREN.as_ref().map(read_from_start);
+    match children {
+        Some(Ok(children)) => children.split_whitespace().filter_map(parse_pid).collect(),
         // Kernels built without that file: look at everybody's parent.
-        Err(_) => children_by_scan(own),
+        _ => children_by_scan(process::id()),
     }
 }
 
@@ -86,6 +94,19 @@ pub(crate) fn end_tree(child: Pid) {
             let _ = pidfd_send_signal(handle, Signal::KILL);
         }
     }
+}
+
+/// The whole text of an open file of /proc, which is made anew when read from its start.
+fn read_from_start(file: &File) -> io::Result<String> {
+    let mut text = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        match file.read_at(&mut chunk, text.len() as u64)? {
+            0 => break,
+            read => text.extend_from_slice(&chunk[..read]),
+        }
+    }
+    String::from_utf8(text).map_err(io::Error::other)
 }
 
 /// The children of a process, of all its threads.

@@ -122,8 +122,12 @@ async fn a_program_is_killed_before_this_process_when_memory_runs_out() {
         .parse()
         .unwrap();
     let runner = Runner::new(1 << 40);
-    let script = "sleep 0.2; cat /proc/self/oom_score_adj";
-    let done = runner.run(script, LONG).await.unwrap();
+    // A program that should need little becomes the first to go a moment after its start.
+    let script = format!(
+        "while [ $(cat /proc/self/oom_score_adj) = {own} ]; do sleep 0.01; done; \
+         cat /proc/self/oom_score_adj"
+    );
+    let done = runner.run(&script, LONG).await.unwrap();
     let raised: i32 = std::str::from_utf8(&done.stdout)
         .unwrap()
         .trim()

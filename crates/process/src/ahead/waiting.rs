@@ -104,6 +104,7 @@ impl Waiting {
         if !strays::children(pid).is_empty() {
             return Err(NotAhead::StartedOthers);
         }
+        sys::make_first_to_go(pid);
         self.program.call.wait();
         Ok(Some(Ready {
             takes: used,

@@ -45,6 +45,10 @@ impl Subject {
             scratch: scratch.map(|scratch| scratch.path().to_owned()),
         }
     }
+
+    pub(super) fn leader(&self) -> Pid {
+        self.leader
+    }
 }
 
 pub(super) struct Watched {
@@ -118,6 +122,12 @@ impl Watched {
                 limits::mark(*pid, subject.call);
                 limits.give(*pid);
             }
+        }
+        if self.counted.is_none() {
+            // What they start from now on inherits it.
+            self.processes
+                .iter()
+                .for_each(|pid| sys::make_first_to_go(*pid));
         }
         self.counted = Some(now);
     }
