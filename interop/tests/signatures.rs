@@ -65,6 +65,7 @@ fn place(digest: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs docker-registry and skopeo, and builds cosign"]
 fn only_what_the_key_has_signed_may_run() {
     let world = World::new();
     let digest = world.registry.push("fn:v1", "/one");
@@ -82,6 +83,7 @@ fn only_what_the_key_has_signed_may_run() {
 }
 
 #[test]
+#[ignore = "needs docker-registry and skopeo, and builds cosign"]
 fn a_signature_of_another_image_or_with_a_changed_payload_is_none() {
     let world = World::new();
     let signed = world.registry.push("fn:v1", "/one");
@@ -105,6 +107,7 @@ fn a_signature_of_another_image_or_with_a_changed_payload_is_none() {
 }
 
 #[test]
+#[ignore = "needs docker-registry and skopeo, and builds cosign"]
 fn a_tag_that_moves_to_an_unsigned_image_is_refused_and_the_signed_digest_still_runs() {
     let world = World::new();
     let signed = world.registry.push("fn:v1", "/one");
@@ -117,6 +120,7 @@ fn a_tag_that_moves_to_an_unsigned_image_is_refused_and_the_signed_digest_still_
 }
 
 #[test]
+#[ignore = "needs docker-registry and skopeo, and builds cosign"]
 fn a_signature_that_is_listed_as_a_referrer_counts() {
     let world = World::new();
     let digest = world.registry.push("fn:v1", "/one");

@@ -234,9 +234,8 @@ impl Posted {
         })?;
         let key = signed_by(&signatures, keys, digest).map_err(|why| {
             Refused::Denied(format!(
-                "rule {rule:?} of the image policy wants {pinned} signed by one of {} keys, but \
-                 {why}; ask whoever releases it for a signature (cosign sign --key … {pinned})",
-                keys.len()
+                "rule {rule:?} of the image policy wants {pinned} signed with one of its keys, but \
+                 {why}; ask whoever releases it for a signature (cosign sign --key … {pinned})"
             ))
         })?;
         remember(&self.verified, (digest.clone(), key.fingerprint().clone()));
