@@ -3,6 +3,7 @@
 //! counts is one round's, whatever comes before and after.
 #![allow(clippy::unwrap_used)]
 
+mod bundled;
 mod planner;
 mod verdict;
 
@@ -13,7 +14,9 @@ type Workload = (&'static str, fn(usize));
 
 fn main() {
     let words: Vec<String> = env::args().skip(1).collect();
-    let mut workloads = verdict::WORKLOADS.iter().chain(planner::WORKLOADS);
+    let mut workloads = [verdict::WORKLOADS, planner::WORKLOADS, bundled::WORKLOADS]
+        .into_iter()
+        .flatten();
     let [name, rounds] = &words[..] else {
         workloads.for_each(|(name, _)| println!("{name}"));
         return;
