@@ -3,6 +3,7 @@
 //! counts is one round's, whatever comes before and after.
 #![allow(clippy::unwrap_used)]
 
+mod bundled;
 mod observed;
 mod planner;
 mod verdict;
@@ -14,8 +15,14 @@ type Workload = (&'static str, fn(usize));
 
 fn main() {
     let words: Vec<String> = env::args().skip(1).collect();
-    let workloads = verdict::WORKLOADS.iter().chain(planner::WORKLOADS);
-    let mut workloads = workloads.chain(observed::WORKLOADS);
+    let mut workloads = [
+        verdict::WORKLOADS,
+        planner::WORKLOADS,
+        bundled::WORKLOADS,
+        observed::WORKLOADS,
+    ]
+    .into_iter()
+    .flatten();
     let [name, rounds] = &words[..] else {
         workloads.for_each(|(name, _)| println!("{name}"));
         return;

@@ -1,6 +1,7 @@
 //! Runs the bundled functions on `DIR/FUNCTION[@VERSION]/CASE/{input.yaml,output.yaml,exit}`
 //! and prints, per function and version: the cases, and in how many of them the
-//! exit code, the content and the bytes are equal.
+//! exit code, the content and the bytes are equal, and how many of the inputs' objects
+//! the function reads as text.
 //!
 //! `conformance DIR... [--only NAME[@VERSION]] [--show N] [--bytes PERCENT]`
 //!
@@ -15,7 +16,7 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use functions::{Clock, Ended, catalog, yaml::parse_all};
+use functions::{Clock, Ended, Reading, catalog, yaml::parse_all};
 
 /// What the folders without a version were made with, where that is not the
 /// function's newest release.
@@ -48,6 +49,11 @@ struct Tally {
     exit: usize,
     content: usize,
     bytes: usize,
+    /// Objects in the inputs, how many of them stay text, and cases whose output
+    /// depends on that: none may.
+    objects: usize,
+    texts: usize,
+    split: usize,
 }
 
 impl Tally {
@@ -56,6 +62,9 @@ impl Tally {
         self.exit += other.exit;
         self.content += other.content;
         self.bytes += other.bytes;
+        self.objects += other.objects;
+        self.texts += other.texts;
+        self.split += other.split;
     }
 
     fn print(&self, name: &str) {
@@ -64,8 +73,10 @@ impl Tally {
             exit,
             content,
             bytes,
+            ..
         } = self;
-        println!("{name:<40}{cases:>8}{exit:>8}{content:>8}{bytes:>8}");
+        let texts = 100 * self.texts / self.objects.max(1);
+        println!("{name:<40}{cases:>8}{exit:>8}{content:>8}{bytes:>8}{texts:>8} %");
     }
 }
 
@@ -75,8 +86,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     println!(
-        "{:<40}{:>8}{:>8}{:>8}{:>8}",
-        "function", "cases", "exit =", "content", "bytes ="
+        "{:<40}{:>8}{:>8}{:>8}{:>8}{:>10}",
+        "function", "cases", "exit =", "content", "bytes =", "as text"
     );
     let mut total = Tally::default();
     let (mut missing, mut left_out) = (Vec::new(), Vec::new());
@@ -111,7 +122,15 @@ fn main() -> ExitCode {
         "bytes equal in {percent:.2} %, {} asked for",
         wanted.percent
     );
-    if total.exit == total.cases && missing.is_empty() && percent >= wanted.percent {
+    println!(
+        "{} of {} objects are read as text; the output depends on that in {} cases",
+        total.texts, total.objects, total.split
+    );
+    if total.exit == total.cases
+        && total.split == 0
+        && missing.is_empty()
+        && percent >= wanted.percent
+    {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -161,6 +180,13 @@ fn compare_all(name: &str, folder: &Path, shown: usize) -> Option<Tally> {
         let read = |name: &str| fs::read_to_string(case.join(name)).unwrap_or_default();
         let (input, expected, exit) = (read("input.yaml"), read("output.yaml"), read("exit"));
         let ended = run(&function, input.as_bytes())?;
+        if let Some(chosen) = catalog::find(&function).filter(|it| !it.release.is_program()) {
+            let (texts, objects) = chosen.texts(&input);
+            tally.texts += texts;
+            tally.objects += objects;
+            let parsed = chosen.run_reading(Reading::Parsed, input.as_bytes(), &Clock::default());
+            tally.split += usize::from(parsed.as_ref() != Ok(&ended));
+        }
         tally.cases += 1;
         let same_exit = exit.trim() == ended.exit.to_string();
         tally.exit += usize::from(same_exit);

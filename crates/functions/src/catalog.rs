@@ -4,6 +4,7 @@
 use crate::{
     apply_replacements, ensure_name_substring,
     function::{self, Ended, Late},
+    list::Reading,
     meter::Clock,
     release::{Behaviour, Release},
     remove_local_config, search_replace, set_annotations, set_enforcement_action, set_image,
@@ -113,15 +114,36 @@ impl Chosen {
     /// Runs the function on the bytes of a ResourceList. What a program reproduces
     /// cannot be run here.
     pub fn run(&self, input: &[u8], clock: &Clock) -> Result<Ended, Late> {
+        self.run_reading(Reading::AsText, input, clock)
+    }
+
+    /// Runs the function on a list that is read in this way: the outcome is the same.
+    pub fn run_reading(
+        &self,
+        reading: Reading,
+        input: &[u8],
+        clock: &Clock,
+    ) -> Result<Ended, Late> {
         match self.release.behaviour {
             Behaviour::Native { function, dialect } => {
-                function::run(function, self.function.name, dialect, input, clock)
+                let name = self.function.name;
+                function::run(function, name, dialect, input, reading, clock)
             }
             Behaviour::Program | Behaviour::Unknown => Ok(Ended {
                 exit: 1,
                 stdout: String::new(),
                 stderr: format!("{self} does not run in this process\n"),
             }),
+        }
+    }
+}
+
+impl Chosen {
+    /// How many objects of a list this function reads as text, and how many there are.
+    pub fn texts(&self, list: &str) -> (usize, usize) {
+        match self.release.behaviour {
+            Behaviour::Native { dialect, .. } => dialect.texts(list),
+            Behaviour::Program | Behaviour::Unknown => (0, 0),
         }
     }
 }

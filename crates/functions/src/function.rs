@@ -2,7 +2,7 @@
 
 pub use crate::meter::Clock;
 use crate::{
-    list::{Dialect, ResourceList},
+    list::{Dialect, Reading, ResourceList},
     meter,
     results::Report,
 };
@@ -53,6 +53,7 @@ pub(crate) fn run(
     name: &str,
     dialect: Dialect,
     input: &[u8],
+    reading: Reading,
     clock: &Clock,
 ) -> Result<Ended, Late> {
     let failed = |message: String, stdout: String| Ended {
@@ -69,7 +70,7 @@ pub(crate) fn run(
     };
     let ended = meter::metered(clock, input.len(), || {
         clock.check()?;
-        let read = ResourceList::read(text, dialect);
+        let read = ResourceList::read(text, dialect, reading);
         clock.check()?;
         let mut list = match read {
             Ok(list) => list,

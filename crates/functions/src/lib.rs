@@ -42,5 +42,5 @@ mod upsert_resource;
 pub mod yaml;
 
 pub use function::{Clock, Ended, Function, Late, Stop};
-pub use list::ResourceList;
+pub use list::{Reading, ResourceList};
 pub use release::Release;

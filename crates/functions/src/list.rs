@@ -9,6 +9,7 @@ mod earlier;
 pub(crate) mod places;
 mod read;
 mod sort;
+mod split;
 mod write;
 
 use crate::{
@@ -30,6 +31,32 @@ pub(crate) enum Dialect {
         heads: Heads,
         places: Places,
     },
+}
+
+impl Dialect {
+    /// The root of a list whose objects are text where they can be, and how many are.
+    fn split(self, text: &str) -> Option<(Node, usize)> {
+        match self {
+            Self::Sdk => split::split(text, SequenceIndent::Compact),
+            // Comments in text would stay.
+            Self::Framework {
+                heads: Heads::Lost, ..
+            } => None,
+            Self::Framework { indent, .. } => split::split(text, indent),
+        }
+    }
+
+    /// How many objects of a list stay text, and how many there are.
+    pub(crate) fn texts(self, text: &str) -> (usize, usize) {
+        let objects = |root: &Node| root.get("items").map_or(0, |items| items.items().len());
+        match self.split(text) {
+            Some((root, texts)) => (texts, objects(&root)),
+            None => {
+                let list = ResourceList::read(text, self, Reading::Parsed);
+                (0, list.map_or(0, |list| list.items.len()))
+            }
+        }
+    }
 }
 
 /// Whether the framework keeps both spellings of where objects are written to alike.
@@ -100,6 +127,15 @@ pub(crate) const W3_2026: Dialect = Dialect::Framework {
 /// The functions SDK.
 pub(crate) const W4: Dialect = Dialect::Sdk;
 
+/// How much of a list is parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Objects that are as the function writes them stay text until it looks inside.
+    AsText,
+    /// Everything. Tests compare both.
+    Parsed,
+}
+
 /// The form of `results`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultStyle {
@@ -122,16 +158,30 @@ pub struct ResourceList {
     pub(crate) results: Vec<Report>,
     /// Whether an empty configuration is written back: the SDK's first releases.
     pub(crate) keeps_empty_config: bool,
+    /// Of the text that was read: about what will be written.
+    length: usize,
 }
 
 impl ResourceList {
     /// Reads a list. The error is what the function would say.
-    pub(crate) fn read(text: &str, dialect: Dialect) -> Result<Self, String> {
-        match dialect {
-            Dialect::Sdk => Self::read_sdk(text),
-            Dialect::Framework { results, .. } => Self::read_framework(text, results)
-                .map_err(|error| format!("failed to read ResourceList input: {error}")),
-        }
+    pub(crate) fn read(text: &str, dialect: Dialect, reading: Reading) -> Result<Self, String> {
+        let root = match reading {
+            Reading::AsText => dialect.split(text).map(|(root, _)| root),
+            Reading::Parsed => None,
+        };
+        let mut list = match dialect {
+            Dialect::Sdk => match root {
+                Some(root) => Self::of_sdk_root(root),
+                None => Self::read_sdk(text),
+            },
+            Dialect::Framework { results, .. } => match root {
+                Some(root) => Self::of_framework_root(Some(root), results),
+                None => Self::read_framework(text, results),
+            }
+            .map_err(|error| format!("failed to read ResourceList input: {error}")),
+        }?;
+        list.length = text.len();
+        Ok(list)
     }
 
     /// Runs the function as its library does.

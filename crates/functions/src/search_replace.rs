@@ -317,13 +317,16 @@ impl Search {
         if !meter::charge(path.len()) {
             return Ok(());
         }
+        if node.as_written().is_some_and(|text| !self.may_be_in(text)) {
+            return Ok(());
+        }
         match &mut node.content {
             Content::Mapping { fields, .. } => {
-                for (key, value) in fields
-                    .iter_mut()
-                    .filter(|(_, value)| !value.items().is_empty())
-                {
-                    self.comment_list(key, value, path);
+                let has_entries = |(_, value): &&mut (Node, Node)| !value.items().is_empty();
+                if !self.put_comment.is_empty() {
+                    for (key, value) in fields.iter_mut().filter(has_entries) {
+                        self.comment_list(key, value, path);
+                    }
                 }
                 for (key, value) in fields {
                     let path = format!("{path}.{}", key.value().unwrap_or(""));
@@ -344,7 +347,7 @@ impl Search {
     /// A list gets its comment behind its key, and its entries lines of their own.
     fn comment_list(&mut self, key: &mut Node, value: &mut Node, path: &str) {
         let place = format!("{path}.{}", key.value().unwrap_or(""));
-        if self.put_comment.is_empty() || !self.path_matches(&place) {
+        if !self.path_matches(&place) {
             return;
         }
         self.put_comment.clone_into(&mut key.comments_mut().line);
@@ -393,6 +396,16 @@ impl Search {
                 .is_some_and(|regex| regex.is_match(value));
         let only_path = self.by_value.is_empty() && self.by_regex.is_none();
         (by_value && (by_path || self.by_path.is_empty())) || (by_path && only_path)
+    }
+
+    /// Whether a block of this text may hold a match: a value of one line stands in
+    /// it as it is.
+    fn may_be_in(&self, text: &str) -> bool {
+        let is_by_value = !self.by_value.is_empty()
+            && !self.by_value.contains('\n')
+            && self.by_regex.is_none()
+            && (self.put_comment.is_empty() || self.by_path.is_empty());
+        !is_by_value || memchr::memmem::find(text.as_bytes(), self.by_value.as_bytes()).is_some()
     }
 
     fn path_matches(&self, path: &str) -> bool {

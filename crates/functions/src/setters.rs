@@ -17,12 +17,21 @@ trait Visitor {
     /// A field whose value is a list, before the list's entries are visited.
     fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), Stop>;
     fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), Stop>;
+    /// Whether there may be something to do in a block of this text.
+    fn may_be_in(&self, _text: &str) -> bool {
+        true
+    }
 }
 
 /// Visits the lists among a mapping's fields, then everything in its fields.
 fn walk(visitor: &mut impl Visitor, node: &mut Node, path: &str) -> Result<(), Stop> {
     meter::charge(path.len());
     meter::check()?;
+    if let Some(text) = node.as_written()
+        && !visitor.may_be_in(text)
+    {
+        return Ok(());
+    }
     match &mut node.content {
         Content::Mapping { fields, .. } => {
             for (key, value) in fields.iter_mut().filter(|(_, value)| value.is_sequence()) {

@@ -4,7 +4,7 @@
 
 use crate::{
     function::{self, Clock, Ended, Function, Late},
-    list::{Dialect, W1, W2, W4},
+    list::{Dialect, Reading, W1, W2, W4},
     release::{Release, number},
 };
 
@@ -42,7 +42,14 @@ pub fn run(
     input: &[u8],
     clock: &Clock,
 ) -> Result<Ended, Late> {
-    function::run(function, "starlark", dialect(version), input, clock)
+    function::run(
+        function,
+        "starlark",
+        dialect(version),
+        input,
+        Reading::AsText,
+        clock,
+    )
 }
 
 fn dialect(version: &str) -> Dialect {

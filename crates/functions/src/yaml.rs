@@ -4,6 +4,8 @@
 //!
 //! Bounded on hostile input: depth is limited, aliases are never followed.
 
+mod block;
+mod canonical;
 mod edit;
 mod emitter;
 mod node;
@@ -12,9 +14,13 @@ mod resolve;
 mod scanner;
 mod token;
 
+pub use block::Block;
+pub(crate) use canonical::{Object, object};
 pub use edit::NotAMapping;
+pub(crate) use emitter::write_sized;
 pub use emitter::{SequenceIndent, write, write_node};
 pub use node::{Comments, Content, Node, ScalarStyle, Tag, kind_name};
+pub(crate) use parser::parse_from;
 pub use parser::{Document, parse_all};
 pub use resolve::{is_old_boolean, resolve};
 pub use token::ParseError;

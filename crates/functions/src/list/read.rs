@@ -27,7 +27,11 @@ impl ResourceList {
                 "failed to parse input bytes: expected exactly one object, got {count}"
             ));
         };
-        let kind = document.root.kind();
+        Self::of_sdk_root(document.root)
+    }
+
+    pub(super) fn of_sdk_root(root: Node) -> Result<Self, String> {
+        let kind = root.kind();
         if kind != KIND {
             return Err(format!(
                 "input was of unexpected kind {}; expected ResourceList",
@@ -35,7 +39,7 @@ impl ResourceList {
             ));
         }
         let odd = |name: &str, is: fn(&Node) -> bool| {
-            let node = document.root.get(name).filter(|node| !is(node));
+            let node = root.get(name).filter(|node| !is(node));
             node.map(variant)
         };
         if let Some(variant) = odd("functionConfig", Node::is_mapping) {
@@ -48,7 +52,7 @@ impl ResourceList {
                 "failed when tried to get items: incorrect type, was {variant}"
             ));
         }
-        let mut list = Self::from_root(document.root);
+        let mut list = Self::from_root(root);
         match earlier::decoded(list.earlier.take()) {
             Ok(results) => list.earlier = Some(Node::sequence(results)),
             Err(message) => list.refused = Some(message),
@@ -68,16 +72,7 @@ impl ResourceList {
         let parts: Vec<&str> = text.split("\n---\n").collect();
         if let [one] = parts[..] {
             let root = parse(one)?.into_iter().next().map(|document| document.root);
-            let is_list = |root: &Node| {
-                let fields = ["items", "functionConfig"];
-                (root.kind() == KIND || root.kind() == "List")
-                    && fields.iter().any(|field| root.get(field).is_some())
-            };
-            return match root {
-                Some(root) if is_list(&root) => Ok(Self::from_root(root)),
-                Some(root) if root.is_mapping() => Self::of(vec![root], results),
-                _ => Self::of(Vec::new(), results),
-            };
+            return Self::of_framework_root(root, results);
         }
         let mut items = Vec::new();
         for part in parts {
@@ -86,6 +81,22 @@ impl ResourceList {
             items.extend(roots.take(1).filter(Node::is_mapping));
         }
         Self::of(items, results)
+    }
+
+    pub(super) fn of_framework_root(
+        root: Option<Node>,
+        results: ResultStyle,
+    ) -> Result<Self, String> {
+        let is_list = |root: &Node| {
+            let fields = ["items", "functionConfig"];
+            (root.kind() == KIND || root.kind() == "List")
+                && fields.iter().any(|field| root.get(field).is_some())
+        };
+        match root {
+            Some(root) if is_list(&root) => Ok(Self::from_root(root)),
+            Some(root) if root.is_mapping() => Self::of(vec![root], results),
+            _ => Self::of(Vec::new(), results),
+        }
     }
 
     /// Objects that were not in a list.
@@ -108,12 +119,13 @@ impl ResourceList {
             refused: None,
             results: Vec::new(),
             keeps_empty_config: false,
+            length: 0,
         })
     }
 
     pub(super) fn from_root(mut root: Node) -> Self {
         let items = match root.remove("items").map(|items| items.content) {
-            Some(Content::Sequence { items, .. }) => items,
+            Some(Content::Sequence { items, .. }) => items.into(),
             // kyaml takes its keys and values for objects, and then refuses them.
             Some(Content::Mapping { fields, .. }) => fields
                 .into_iter()
@@ -130,6 +142,7 @@ impl ResourceList {
             refused: None,
             results: Vec::new(),
             keeps_empty_config: false,
+            length: 0,
         }
     }
 }

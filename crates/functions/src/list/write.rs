@@ -3,7 +3,7 @@
 use super::{API_VERSION, Heads, KIND, ResourceList, ResultStyle, places, sort};
 use crate::{
     results::Form,
-    yaml::{Content, Node, SequenceIndent, write_node},
+    yaml::{Content, Node, SequenceIndent, write_node, write_sized},
 };
 
 impl ResourceList {
@@ -28,14 +28,14 @@ impl ResourceList {
             root.insert("functionConfig", config);
         }
         let mut results = match self.earlier.map(|earlier| earlier.content) {
-            Some(Content::Sequence { items, .. }) => items,
+            Some(Content::Sequence { items, .. }) => items.into(),
             _ => Vec::new(),
         };
         results.extend(self.results.iter().map(|report| report.node(Form::Sdk)));
         if !results.is_empty() {
             root.insert("results", Node::sequence(results));
         }
-        write_node(&root, SequenceIndent::Compact)
+        write_sized(&root, SequenceIndent::Compact, self.length)
     }
 
     pub(super) fn write_framework(
@@ -88,13 +88,16 @@ impl ResourceList {
         if let Some(results) = results {
             root.insert("results", results);
         }
-        Ok(write_node(&root, indent))
+        Ok(write_sized(&root, indent, self.length))
     }
 }
 
 /// kyaml moves what is above the first field of a list's entry above the entry;
-/// its first versions lose it.
+/// its first versions lose it. In text that is as kyaml writes it nothing is there.
 fn raise_heads(node: &mut Node, heads: Heads) {
+    if node.is_as_written() {
+        return;
+    }
     match &mut node.content {
         Content::Mapping { fields, .. } => {
             let values = fields.iter_mut().map(|(_, value)| value);

@@ -224,6 +224,10 @@ fn check_resolved(text: &str) -> Result<(), Stop> {
 }
 
 impl Visitor for Setting {
+    fn may_be_in(&self, text: &str) -> bool {
+        pattern::may_be_in(text)
+    }
+
     fn list(&mut self, key: &mut Node, value: &mut Node, path: &str) -> Result<(), Stop> {
         let comment = list_comment(key, value).to_owned();
         let Some(pattern) = pattern::of_comment(&comment) else {
@@ -239,7 +243,7 @@ impl Visitor for Setting {
         };
         if given.is_empty() {
             value.content = Content::Sequence {
-                items: Vec::new(),
+                items: Vec::new().into(),
                 flow: true,
             };
             value.comments_mut().line.clone_from(&comment);

@@ -8,6 +8,11 @@ pub(super) fn of_comment(comment: &str) -> Option<&str> {
     (!pattern.is_empty()).then_some(pattern)
 }
 
+/// Whether a text may hold setter comments.
+pub(super) fn may_be_in(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), MARK.as_bytes()).is_some()
+}
+
 /// The names in a pattern, in order.
 pub(super) fn names(pattern: &str) -> Vec<&str> {
     let mut names = Vec::new();

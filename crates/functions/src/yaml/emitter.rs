@@ -8,6 +8,7 @@
 
 mod block;
 mod comments;
+mod copy;
 mod flow;
 mod output;
 mod scalar;
@@ -40,6 +41,14 @@ pub fn write(document: &Document, indent: SequenceIndent) -> String {
 /// Writes a node as a document of its own.
 pub fn write_node(root: &Node, indent: SequenceIndent) -> String {
     let mut emitter = Emitter::new(indent);
+    emitter.document("", root, "");
+    emitter.out
+}
+
+/// As [`write_node`], for a text of about this length.
+pub(crate) fn write_sized(root: &Node, indent: SequenceIndent, length: usize) -> String {
+    let mut emitter = Emitter::new(indent);
+    emitter.out.reserve(length + length / 16);
     emitter.document("", root, "");
     emitter.out
 }
@@ -178,6 +187,12 @@ impl Emitter {
             return;
         }
         match &node.content {
+            Content::Mapping {
+                fields,
+                flow: false,
+            } if self.copy(node, fields.written(), parent, false) => {}
+            Content::Sequence { items, flow: false }
+                if self.copy(node, items.written(), parent, self.is_compact(role)) => {}
             Content::Mapping { fields, flow } => {
                 if *flow || fields.is_empty() || self.flow_level > 0 {
                     self.flow_mapping(node, fields, parent);

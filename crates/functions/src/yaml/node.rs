@@ -3,7 +3,10 @@
 
 use smol_str::SmolStr;
 
-use super::resolve::resolve;
+use super::{
+    block::{Block, Written},
+    resolve::resolve,
+};
 use crate::meter;
 
 /// How a scalar is written.
@@ -86,11 +89,11 @@ pub enum Content {
     },
     /// Keys and values, in the order of the text.
     Mapping {
-        fields: Vec<(Node, Node)>,
+        fields: Block<(Node, Node)>,
         flow: bool,
     },
     Sequence {
-        items: Vec<Node>,
+        items: Block<Node>,
         flow: bool,
     },
     /// The name of the anchor. Aliases are never followed.
@@ -220,7 +223,7 @@ impl Node {
     pub fn mapping(fields: Vec<(Node, Node)>) -> Self {
         Self::new(
             Content::Mapping {
-                fields,
+                fields: fields.into(),
                 flow: false,
             },
             Tag::Map,
@@ -229,7 +232,24 @@ impl Node {
 
     /// A block sequence.
     pub fn sequence(items: Vec<Node>) -> Self {
+        let items = items.into();
         Self::new(Content::Sequence { items, flow: false }, Tag::Seq)
+    }
+
+    /// Whether this is a block that nobody has changed since it was read, and that
+    /// is written as it was.
+    pub(crate) fn is_as_written(&self) -> bool {
+        self.as_written().is_some()
+    }
+
+    /// The text of such a block.
+    pub(crate) fn as_written(&self) -> Option<&str> {
+        let written = match &self.content {
+            Content::Mapping { fields, .. } => fields.written(),
+            Content::Sequence { items, .. } => items.written(),
+            Content::Scalar { .. } | Content::Alias(_) => None,
+        };
+        written.map(Written::text)
     }
 
     pub fn comments(&self) -> &Comments {

@@ -22,6 +22,11 @@ pub struct Document {
 
 /// Parses every document of `text`.
 pub fn parse_all(text: &str) -> Result<Vec<Document>> {
+    parse_from(text, 1)
+}
+
+/// Parses every document of a text that begins in this line of another one.
+pub(crate) fn parse_from(text: &str, line: u32) -> Result<Vec<Document>> {
     if u32::try_from(text.len()).is_err() {
         return Err(ParseError {
             line: 0,
@@ -30,7 +35,7 @@ pub fn parse_all(text: &str) -> Result<Vec<Document>> {
     }
     check_characters(text)?;
     let mut parser = Parser {
-        scanner: Scanner::new(text),
+        scanner: Scanner::new(text, line as usize - 1),
         pending: None,
         stem: String::new(),
         anchors: HashSet::new(),

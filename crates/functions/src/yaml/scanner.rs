@@ -42,11 +42,15 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    /// `line` is that of the text's start, from 0.
+    pub(super) fn new(text: &'a str, line: usize) -> Self {
         Self {
             bytes: text.as_bytes(),
             text,
-            at: Mark::default(),
+            at: Mark {
+                line,
+                ..Mark::default()
+            },
             newlines: 0,
             queue: VecDeque::new(),
             is_front_ready: false,

@@ -5,6 +5,13 @@ use super::comments::wait;
 use super::{Emitter, Parent, Role, SequenceIndent, is_simple_key};
 
 impl Emitter {
+    /// Whether the dashes of a sequence are not indented.
+    pub(super) fn is_compact(&self, role: Role) -> bool {
+        matches!(role, Role::Value | Role::SimpleKey)
+            && (self.column == 0 || !self.indention)
+            && self.sequence_indent == SequenceIndent::Compact
+    }
+
     pub(super) fn block_sequence(
         &mut self,
         node: &Node,
@@ -16,10 +23,7 @@ impl Emitter {
         for (at, item) in items.iter().enumerate() {
             self.announce(item, "");
             if at == 0 {
-                let in_mapping = matches!(role, Role::Value | Role::SimpleKey);
-                let compact = in_mapping
-                    && (self.column == 0 || !self.indention)
-                    && self.sequence_indent == SequenceIndent::Compact;
+                let compact = self.is_compact(role);
                 self.deeper(false, parent, compact);
             }
             self.head_comment();

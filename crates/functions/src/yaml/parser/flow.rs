@@ -29,7 +29,7 @@ impl Parser<'_> {
                 _ => items.push(self.node(false, false)?),
             }
         }
-        let comments = self.close_flow(above)?;
+        let (comments, items) = (self.close_flow(above)?, items.into());
         Ok(Node::new(Content::Sequence { items, flow: true }, Tag::Seq).with_comments(comments))
     }
 
@@ -43,7 +43,7 @@ impl Parser<'_> {
     /// `[a: b]` holds a mapping of one field.
     fn flow_pair(&mut self) -> Result<Node> {
         let start = self.place()?;
-        let fields = vec![self.flow_field()?];
+        let fields = vec![self.flow_field()?].into();
         let mut node = Node::new(Content::Mapping { fields, flow: true }, Tag::Map);
         self.place_node(&mut node, start);
         Ok(node)
@@ -91,7 +91,7 @@ impl Parser<'_> {
                 }
             }
         }
-        let comments = self.close_flow(above)?;
+        let (comments, fields) = (self.close_flow(above)?, fields.into());
         Ok(Node::new(Content::Mapping { fields, flow: true }, Tag::Map).with_comments(comments))
     }
 }

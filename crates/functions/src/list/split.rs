@@ -1,0 +1,210 @@
+//! Splits the text of a list into its objects. Those that are as the emitter writes
+//! them stay text; the parser reads the others, each with what is beside it in the
+//! list, so that it means the same there.
+//!
+//! Whatever is in doubt is left to the parser as a whole: `None`.
+
+use std::rc::Rc;
+
+use crate::{
+    meter,
+    yaml::{Node, Object, SequenceIndent, object, parse_from},
+};
+
+const ITEMS: &str = "items:\n";
+
+/// The root of a list, as the parser would read it, and how many of its objects are
+/// text.
+pub(super) fn split(text: &str, indent: SequenceIndent) -> Option<(Node, usize)> {
+    let start = text.lines().take(8).position(|line| line == "items:")?;
+    let head: usize = text.split_inclusive('\n').take(start).map(str::len).sum();
+    let (head, rest) = text.split_at(head);
+    let is_in_reach = u32::try_from(text.len()).is_ok() && rest.starts_with(ITEMS);
+    if !is_in_reach || text.contains('\r') || !head.lines().all(is_simple_field) {
+        return None;
+    }
+    let mut items = Items {
+        source: text.into(),
+        at: head.len() + ITEMS.len(),
+        line: u32::try_from(start).ok()? + 2,
+        dash: match indent {
+            SequenceIndent::Compact => 0,
+            SequenceIndent::Wide => 2,
+        },
+        indent,
+        read: Vec::new(),
+        texts: 0,
+        odd: None,
+    };
+    meter::charge(text.len());
+    items.read_all()?;
+    if items.read.is_empty() {
+        return None;
+    }
+    let tail = &text[items.at..];
+    let mut fields = fields(head, 1)?;
+    fields.push((
+        Node::text(ITEMS.trim_end_matches(":\n")),
+        Node::sequence(items.read),
+    ));
+    if !tail.is_empty() {
+        // A second document is not part of the list, and one kind of list is cut there.
+        let is_known = ["functionConfig:", "results:"];
+        let is_known = is_known.iter().any(|key| tail.starts_with(key));
+        if !is_known || tail.contains("\n---") {
+            return None;
+        }
+        fields.extend(self::fields(tail, items.line)?);
+    }
+    let is_one = fields
+        .iter()
+        .filter(|(key, _)| key.value() == Some("items"))
+        .count()
+        == 1;
+    is_one.then_some((Node::mapping(fields), items.texts))
+}
+
+/// A field of words: nothing before `items` can change what its lines are.
+fn is_simple_field(line: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/');
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.bytes().all(is_part)
+    };
+    line.split_once(": ")
+        .is_some_and(|(key, value)| is_word(key) && is_word(value))
+}
+
+/// The fields of a text that begins in this line.
+fn fields(text: &str, line: u32) -> Option<Vec<(Node, Node)>> {
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut documents = parse_from(text, line).ok()?;
+    let mut root = documents.pop()?.root;
+    let fields = root.fields_mut().map(std::mem::take);
+    fields.filter(|_| documents.is_empty())
+}
+
+/// The walk over the objects of a list.
+struct Items {
+    source: Rc<str>,
+    at: usize,
+    line: u32,
+    /// The column of the dashes.
+    dash: usize,
+    indent: SequenceIndent,
+    read: Vec<Node>,
+    texts: usize,
+    /// Objects before `at` that the parser has to read.
+    odd: Option<Odd>,
+}
+
+/// Objects in a row that are not as the emitter writes them.
+struct Odd {
+    start: usize,
+    line: u32,
+    objects: usize,
+}
+
+impl Items {
+    fn rest(&self) -> &str {
+        &self.source[self.at..]
+    }
+
+    /// Whether an object begins with this line.
+    fn is_dash(&self, line: &str) -> bool {
+        line.get(self.dash..)
+            .is_some_and(|rest| rest.starts_with("- "))
+            && line.bytes().take(self.dash).all(|byte| byte == b' ')
+    }
+
+    /// Reads objects until something else begins.
+    fn read_all(&mut self) -> Option<()> {
+        while self.is_dash(self.rest()) {
+            let start = self.at;
+            match self.next_as_text() {
+                Some(object) => {
+                    self.parse_odd()?;
+                    (self.at, self.line) = (object.end, object.line);
+                    self.read.push(object.node);
+                    self.texts += 1;
+                }
+                None => self.skip_odd()?,
+            }
+            if !meter::charge(self.at - start) {
+                return None;
+            }
+        }
+        // Without any text the parser need not go object by object.
+        (self.texts > 0).then(|| self.parse_odd()).flatten()
+    }
+
+    fn next_as_text(&self) -> Option<Object> {
+        let column = self.dash + 2;
+        let start = self.at + column;
+        let object = object(&self.source, start, self.line, column, self.indent)?;
+        let rest = &self.source[object.end..];
+        // A comment below could belong to the object.
+        let is_alone = self.is_dash(rest) || !rest.starts_with([' ', '#', '\n']);
+        is_alone.then_some(object)
+    }
+
+    /// Moves over the next object, and over those that a comment between them may
+    /// belong to.
+    fn skip_odd(&mut self) -> Option<()> {
+        let (mut length, mut lines, mut objects) = (0, 0, 0);
+        let mut last = "";
+        for line in self.rest().split_inclusive('\n') {
+            let content = line.trim_start_matches(' ');
+            let is_inside = line.len() - content.len() > self.dash;
+            if self.is_dash(line) {
+                if objects > 0 && !last.starts_with(['#', '\n']) {
+                    break;
+                }
+                objects += 1;
+            } else if !(is_inside || content.starts_with(['#', '\n'])) {
+                break;
+            }
+            length += line.len();
+            lines += 1;
+            last = content;
+        }
+        if last.starts_with(['#', '\n']) || !last.ends_with('\n') {
+            return None;
+        }
+        let (start, line) = (self.at, self.line);
+        let odd = self.odd.get_or_insert(Odd {
+            start,
+            line,
+            objects: 0,
+        });
+        odd.objects += objects;
+        self.at += length;
+        self.line += lines;
+        Some(())
+    }
+
+    /// Parses the objects that were moved over.
+    fn parse_odd(&mut self) -> Option<()> {
+        let Some(odd) = self.odd.take() else {
+            return Some(());
+        };
+        // What follows decides where a block ends.
+        let next = match self.is_dash(self.rest()) {
+            true => format!("{:1$}- next\n", "", self.dash),
+            false => "next: next\n".to_owned(),
+        };
+        let text = format!("{ITEMS}{}{next}", &self.source[odd.start..self.at]);
+        let (_, mut items) = fields(&text, odd.line - 1)?.into_iter().next()?;
+        let items = items.items_mut()?;
+        items.truncate(odd.objects);
+        if items.len() < odd.objects {
+            return None;
+        }
+        self.read.append(items);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! Text and tree say the same: what is split is read as the parser reads it, and
+//! written as the emitter writes it.
+
+use proptest::prelude::*;
+
+use super::split;
+use crate::yaml::{Content, Node, SequenceIndent, parse_all, write_node};
+
+/// The fuzz target `as_text` tries millions.
+const CASES: u32 = 256;
+const HEAD: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n";
+const TAIL: &str = "functionConfig:\n  data: {a: b} # c\nresults:\n- message: x\n";
+
+/// Compares both ways of reading; how many objects stayed text.
+fn compare(text: &str, indent: SequenceIndent) -> usize {
+    let Some((root, texts)) = split(text, indent) else {
+        return 0;
+    };
+    let documents = parse_all(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    let [document] = &documents[..] else {
+        panic!("{} documents: {text}", documents.len());
+    };
+    let parsed = write_node(&document.root, indent);
+    assert_eq!(write_node(&root, indent), parsed, "{text}");
+    assert_same(&root, &document.root, text);
+    // What was looked at is written the same, and so is what may have been changed.
+    assert_eq!(write_node(&root, indent), parsed, "{text}");
+    let mut touched = root.clone();
+    touch(&mut touched);
+    assert_eq!(write_node(&touched, indent), parsed, "{text}");
+    texts
+}
+
+/// All of a node but where comments of the whole list go, which functions never see.
+fn assert_same(root: &Node, parsed: &Node, text: &str) {
+    assert_eq!(root.fields().len(), parsed.fields().len(), "{text}");
+    for ((key, value), (other_key, other)) in root.fields().iter().zip(parsed.fields()) {
+        assert_eq!(key.value(), other_key.value(), "{text}");
+        if key.value() == Some("items") {
+            assert_eq!(value.items(), other.items(), "{text}");
+        } else {
+            assert_eq!(value, other, "{text}");
+        }
+    }
+}
+
+/// Reads everything as if it were to be changed.
+fn touch(node: &mut Node) {
+    match &mut node.content {
+        Content::Mapping { fields, .. } => fields.iter_mut().for_each(|(_, value)| touch(value)),
+        Content::Sequence { items, .. } => items.iter_mut().for_each(touch),
+        Content::Scalar { .. } | Content::Alias(_) => {}
+    }
+}
+
+fn scalar() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => "[a-z]{1,8}",
+        2 => "[0-9]{1,4}",
+        2 => "'[ -~&&[^']]{0,12}'",
+        2 => "\"[ -~&&[^\"\\\\]]{0,12}\"",
+        1 => "[!-~][ -~]{0,8}",
+        1 => "[-.?:<~+*&!%@|>][ -~]{0,4}",
+        1 => "\\{[a-z]{1,3}: [a-z0-9]{1,3}, b: '[a-z #]{0,4}'\\}",
+        1 => "\\[[a-z0-9]{1,3}, \"[a-z:]{0,4}\", [-.a-z/]{1,3}\\]",
+        1 => "[\\[{][a-z:, \\]}]{0,8}[\\]}]?",
+        1 => prop::sample::select(vec![
+            "{}", "[]", "null", "~", "<<", "---", "...", "- a", "2020-01-02", "0x1F", "1_000", "",
+            "é", "a  b", "a # c", "\"a\\n\"", "'it''s'", "!!str 5", "&a b", "*a", "a:b", "a: b",
+            "a#b", "yes", "\u{a0}", "x\u{85}y", "a\tb",
+        ]).prop_map(str::to_owned),
+    ]
+}
+
+fn comment() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => Just(String::new()),
+        1 => " # ?[a-z:#{}$ -]{0,8}",
+        1 => Just("  # far".to_owned()),
+    ]
+}
+
+/// A value, as it follows a colon or a dash: in the same line, or below. `COLUMN`
+/// lines are indented later.
+fn value(depth: u32) -> BoxedStrategy<Vec<String>> {
+    let leaf = prop_oneof![
+        6 => (scalar(), comment()).prop_map(|(value, comment)| vec![format!(" {value}{comment}")]),
+        1 => ("\\|[-+2]?", prop::collection::vec("[ -~]{0,8}|\t?[a-z#-]{1,5}", 1..4)).prop_map(
+            |(header, lines)| {
+                let lines = lines.into_iter().map(|line| format!("  {line}"));
+                std::iter::once(format!(" {header}")).chain(lines).collect()
+            }
+        ),
+    ];
+    if depth == 0 {
+        return leaf.boxed();
+    }
+    let nested = (comment(), block(depth - 1))
+        .prop_map(|(comment, block)| std::iter::once(comment).chain(block).collect());
+    prop_oneof![3 => leaf, 2 => nested].boxed()
+}
+
+/// The lines of a mapping or a sequence, relative to the column of the key above.
+fn block(depth: u32) -> BoxedStrategy<Vec<String>> {
+    let indented = |lines: Vec<String>, by: usize| -> Vec<String> {
+        lines
+            .into_iter()
+            .map(|line| match line.is_empty() {
+                true => line,
+                false => format!("{:by$}{line}", ""),
+            })
+            .collect()
+    };
+    let mapping = fields(depth).prop_map(move |lines| indented(lines, 2));
+    let entry = prop_oneof![
+        value(0).prop_map(|lines| (lines, true)),
+        fields(depth).prop_map(|lines| (lines, false)),
+    ];
+    let entry =
+        (entry, prop::bool::weighted(0.1)).prop_map(move |((mut lines, is_value), above)| {
+            let first = std::mem::take(&mut lines[0]);
+            let mut all = vec![format!("-{}{first}", if is_value { "" } else { " " })];
+            if above {
+                all.insert(0, "# above".to_owned());
+            }
+            all.extend(indented(lines.split_off(1), 2));
+            all
+        });
+    let sequence = (
+        prop::collection::vec(entry, 1..3),
+        prop::sample::select(vec![0, 2]),
+    );
+    let sequence = sequence.prop_map(move |(entries, by)| indented(entries.concat(), by));
+    prop_oneof![mapping, sequence].boxed()
+}
+
+fn fields(depth: u32) -> BoxedStrategy<Vec<String>> {
+    let odd = prop_oneof![12 => Just(None), 1 => Just(Some("# head")), 1 => Just(Some(""))];
+    let key = prop_oneof![20 => "[a-z]{1,6}", 1 => "[!-~]{1,4}", 1 => "\"[a-z ]{1,4}\""];
+    let field = (key, value(depth), odd).prop_map(|(key, mut lines, odd)| {
+        lines[0] = format!("{key}:{}", lines[0]);
+        if let Some(odd) = odd {
+            lines.insert(0, odd.to_owned());
+        }
+        lines
+    });
+    prop::collection::vec(field, 1..4)
+        .prop_map(|fields| fields.concat())
+        .boxed()
+}
+
+/// A list of objects, most of which are as they would be written.
+fn list() -> impl Strategy<Value = (String, SequenceIndent)> {
+    let objects = prop::collection::vec(fields(3), 1..4);
+    let indent = prop::sample::select(vec![SequenceIndent::Compact, SequenceIndent::Wide]);
+    (objects, indent, any::<bool>()).prop_map(|(objects, indent, tail)| {
+        let column = if indent == SequenceIndent::Wide { 2 } else { 0 };
+        let mut text = HEAD.to_owned();
+        for object in objects {
+            for (at, line) in object.iter().enumerate() {
+                match (at, line.is_empty()) {
+                    (0, _) => text.push_str(&format!("{:column$}- {line}\n", "")),
+                    (_, true) => text.push('\n'),
+                    _ => text.push_str(&format!("{:column$}  {line}\n", "")),
+                }
+            }
+        }
+        if tail {
+            text.push_str(TAIL);
+        }
+        (text, indent)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(CASES))]
+
+    #[test]
+    fn what_stays_text_is_what_would_be_read_and_written((text, indent) in list()) {
+        compare(&text, indent);
+    }
+
+    /// What the emitter wrote is text of which all stays so, or a few characters
+    /// that no longer are.
+    #[test]
+    fn written_lists_with_mistakes_are_the_same_either_way(
+        (text, indent) in list(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), "[ -~\n\t]{0,2}", 0..3_usize), 0..3),
+    ) {
+        let documents = parse_all(&text).unwrap_or_default();
+        if let Some(document) = documents.first() {
+            let mut written = write_node(&document.root, indent);
+            for (at, new, gone) in edits {
+                let at = at.index(written.len() + 1);
+                let end = (at + gone).min(written.len());
+                if written.is_char_boundary(at) && written.is_char_boundary(end) {
+                    written.replace_range(at..end, &new);
+                }
+            }
+            compare(&written, indent);
+        }
+    }
+}
+
+#[test]
+fn usual_objects_stay_text() {
+    let object = "\
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: # kpt-merge: default/app
+    name: app
+    annotations:
+      internal.config.kubernetes.io/path: 'apps/app.yaml'
+  spec:
+    replicas: 3 # kpt-set: ${replicas}
+    template:
+      spec:
+        containers:
+        # the only one
+        - name: main
+          image: registry.example.com/team/app:v1.2
+          args: [\"--listen=:8080\", '-v', a]
+          command:
+          - sh
+          - -c
+          resources:
+            limits: {cpu: 100m, memory: 128Mi}
+        volumes:
+        - name: tmp
+          emptyDir: {}
+    script: |
+      #!/bin/sh
+
+      exec app
+";
+    let text = format!("{HEAD}{object}{object}{TAIL}");
+    assert_eq!(compare(&text, SequenceIndent::Compact), 2);
+    let odd = object.replace("replicas: 3", "replicas:  3");
+    let text = format!("{HEAD}{object}{odd}{object}{TAIL}");
+    assert_eq!(compare(&text, SequenceIndent::Compact), 2);
+    let commented = object.replace("- apiVersion", "# between\n- apiVersion");
+    let text = format!("{HEAD}{object}{commented}{object}{TAIL}");
+    assert_eq!(compare(&text, SequenceIndent::Compact), 1);
+    assert_eq!(compare(&text, SequenceIndent::Wide), 0);
+}

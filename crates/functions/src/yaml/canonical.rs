@@ -1,0 +1,197 @@
+//! Text that is already as the emitter writes it.
+//!
+//! [`object`] proves that of an object in a list, and refuses what it does not
+//! know: it takes blocks with the emitter's indentation, words as keys, scalars
+//! that keep their style, words in brackets, comments behind values and above
+//! entries. [`fields`] and [`entries`] then read one level of what was proven.
+//!
+//! The tests hold both against the parser and the emitter: whatever is proven
+//! is read as the same nodes, and written as the same bytes.
+
+mod scalar;
+mod walk;
+
+use std::{ops::Range, rc::Rc};
+
+use super::{
+    block::{Block, Written},
+    emitter::SequenceIndent,
+    node::{Content, Node, ScalarStyle, Tag},
+    parser::parse_from,
+    resolve::resolve,
+};
+use walk::{Part, Value, Walk};
+
+/// An object that was proven: its node, and what is behind it.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub(crate) node: Node,
+    pub(crate) end: usize,
+    /// The line of the end, from 1.
+    pub(crate) line: u32,
+}
+
+/// The object that begins at `start` of the source, behind its dash, if it is as
+/// the emitter writes it.
+pub(crate) fn object(
+    source: &Rc<str>,
+    start: usize,
+    line: u32,
+    column: usize,
+    indent: SequenceIndent,
+) -> Option<Object> {
+    let mut walk = Walk {
+        bytes: source.as_bytes(),
+        at: start,
+        line,
+        indent,
+        proves: true,
+    };
+    // What is above its first field is not where it would be written.
+    if walk.byte(0) == b'#' {
+        return None;
+    }
+    walk.mapping(column)?;
+    let written = Written {
+        source: Rc::clone(source),
+        start,
+        end: walk.at,
+        line,
+        column,
+        indent,
+    };
+    let mut node = mapping(written);
+    node.line = line;
+    Some(Object {
+        node,
+        end: walk.at,
+        line: walk.line,
+    })
+}
+
+fn mapping(written: Written) -> Node {
+    let (fields, flow) = (Block::of(written), false);
+    Node::new(Content::Mapping { fields, flow }, Tag::Map)
+}
+
+fn sequence(written: Written) -> Node {
+    let (items, flow) = (Block::of(written), false);
+    Node::new(Content::Sequence { items, flow }, Tag::Seq)
+}
+
+/// The fields of a mapping that was proven.
+pub(super) fn fields(written: &Written) -> Vec<(Node, Node)> {
+    let mut walk = Walk::over(written);
+    let mut fields = Vec::new();
+    while let Some(part) = walk.field(written.column) {
+        let mut key = scalar(written, &part.key, ScalarStyle::Plain);
+        key.line = part.line;
+        above(&mut key, written, &part.head);
+        let mut value = value(written, &part);
+        let commented = match part.value {
+            Value::Block { .. } => &mut key,
+            _ => &mut value,
+        };
+        behind(commented, written, &part.comment);
+        fields.push((key, value));
+        if walk.goes_on(written.column, false) != Some(true) {
+            break;
+        }
+    }
+    fields
+}
+
+/// The entries of a sequence that was proven.
+pub(super) fn entries(written: &Written) -> Vec<Node> {
+    let mut walk = Walk::over(written);
+    let mut entries = Vec::new();
+    while let Some(part) = walk.entry(written.column) {
+        let mut entry = value(written, &part);
+        above(&mut entry, written, &part.head);
+        behind(&mut entry, written, &part.comment);
+        entries.push(entry);
+        if walk.goes_on(written.column, true) != Some(true) {
+            break;
+        }
+    }
+    entries
+}
+
+fn part<'a>(written: &'a Written, range: &Range<usize>) -> &'a str {
+    written.source.get(range.clone()).unwrap_or("")
+}
+
+fn above(node: &mut Node, written: &Written, head: &Range<usize>) {
+    if !head.is_empty() {
+        let lines: Vec<&str> = part(written, head).lines().map(str::trim_start).collect();
+        node.comments_mut().head = lines.join("\n");
+    }
+}
+
+fn behind(node: &mut Node, written: &Written, comment: &Range<usize>) {
+    if !comment.is_empty() {
+        part(written, comment).clone_into(&mut node.comments_mut().line);
+    }
+}
+
+fn scalar(written: &Written, range: &Range<usize>, style: ScalarStyle) -> Node {
+    let value = part(written, range).into();
+    let tag = match style {
+        ScalarStyle::Plain => resolve(part(written, range)),
+        _ => Tag::Str,
+    };
+    Node::new(Content::Scalar { value, style }, tag)
+}
+
+fn value(written: &Written, of: &Part) -> Node {
+    let mut node = match &of.value {
+        Value::Scalar(style, range) => scalar(written, range, *style),
+        Value::Literal {
+            range,
+            column,
+            is_ended,
+        } => literal(part(written, range), *column, *is_ended),
+        Value::Flow(range) => {
+            let documents = parse_from(part(written, range), of.line).unwrap_or_default();
+            let root = documents.into_iter().next().map(|document| document.root);
+            root.unwrap_or_else(|| Node::plain(""))
+        }
+        Value::Block {
+            is_mapping,
+            range,
+            line,
+            first,
+            column,
+        } => {
+            let written = Written {
+                source: Rc::clone(&written.source),
+                start: range.start,
+                end: range.end,
+                line: *line,
+                column: *column,
+                indent: written.indent,
+            };
+            let mut node = match is_mapping {
+                true => mapping(written),
+                false => sequence(written),
+            };
+            node.line = *first;
+            return node;
+        }
+    };
+    node.line = of.line;
+    node
+}
+
+/// The text of lines from `column` on.
+fn literal(lines: &str, column: usize, is_ended: bool) -> Node {
+    let mut value = String::with_capacity(lines.len());
+    for line in lines.split_inclusive('\n') {
+        value.push_str(line.get(column..).unwrap_or("\n"));
+    }
+    if !is_ended {
+        value.pop();
+    }
+    let (value, style) = (value.into(), ScalarStyle::Literal);
+    Node::new(Content::Scalar { value, style }, Tag::Str)
+}

@@ -1,0 +1,314 @@
+//! The walk over lines: what each of them is by its indentation, and what it
+//! holds. Everything that could be written in another way ends the walk (`None`).
+
+use std::{cmp::Ordering, ops::Range};
+
+use super::super::{block::Written, emitter::SequenceIndent, node::ScalarStyle};
+use super::scalar::is_in_words;
+
+/// Where the deepest block may be. The parser allows no more than 160 blocks.
+const DEEPEST: usize = 120;
+
+/// From this length on a key is written in another way.
+const LONGEST_KEY: usize = 128;
+
+pub(super) struct Walk<'a> {
+    /// The text, up to where the walk ends at the latest.
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
+    /// From 1.
+    pub(super) line: u32,
+    pub(super) indent: SequenceIndent,
+    /// Whether blocks are looked into: those that were proven are moved over.
+    pub(super) proves: bool,
+}
+
+/// A field, or the entry of a sequence. Ranges are of the source.
+pub(super) struct Part {
+    /// Comments above it.
+    pub(super) head: Range<usize>,
+    pub(super) key: Range<usize>,
+    pub(super) value: Value,
+    /// The comment behind the value, or behind the key of a block.
+    pub(super) comment: Range<usize>,
+    pub(super) line: u32,
+}
+
+pub(super) enum Value {
+    /// Without its quotes.
+    Scalar(ScalarStyle, Range<usize>),
+    /// Lines of text from a column on; whether the last one's end belongs to it.
+    Literal {
+        range: Range<usize>,
+        column: usize,
+        is_ended: bool,
+    },
+    Flow(Range<usize>),
+    Block {
+        is_mapping: bool,
+        range: Range<usize>,
+        line: u32,
+        /// The line of the first entry, below its comments.
+        first: u32,
+        column: usize,
+    },
+}
+
+impl<'a> Walk<'a> {
+    /// Over a block that was proven.
+    pub(super) fn over(written: &'a Written) -> Self {
+        Self {
+            bytes: &written.source.as_bytes()[..written.end],
+            at: written.start,
+            line: written.line,
+            indent: written.indent,
+            proves: false,
+        }
+    }
+
+    pub(super) fn byte(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn is_at_dash(&self, at: usize) -> bool {
+        matches!(self.bytes.get(at..at + 2), Some(b"- "))
+    }
+
+    fn spaces(&self, at: usize) -> usize {
+        let rest = self.bytes.get(at..).unwrap_or(&[]);
+        let other = rest.iter().position(|byte| *byte != b' ');
+        other.unwrap_or(rest.len())
+    }
+
+    pub(super) fn take(&mut self, byte: u8) -> Option<()> {
+        (self.byte(0) == byte).then(|| self.at += 1)
+    }
+
+    pub(super) fn end_line(&mut self) -> Option<()> {
+        self.take(b'\n')?;
+        self.line += 1;
+        Some(())
+    }
+
+    /// Walks over a mapping whose first key is here.
+    pub(super) fn mapping(&mut self, column: usize) -> Option<()> {
+        if column > DEEPEST {
+            return None;
+        }
+        loop {
+            self.field(column)?;
+            if !self.goes_on(column, false)? {
+                return Some(());
+            }
+        }
+    }
+
+    fn sequence(&mut self, column: usize) -> Option<()> {
+        loop {
+            self.entry(column)?;
+            if !self.goes_on(column, true)? {
+                return Some(());
+            }
+        }
+    }
+
+    /// At the start of a line: whether it goes on with the block at this column.
+    /// If so, the walk moves to the block's next key or dash, or the comment above.
+    pub(super) fn goes_on(&mut self, column: usize, dashes: bool) -> Option<bool> {
+        let spaces = self.spaces(self.at);
+        if self.at + spaces >= self.bytes.len() {
+            return (spaces == 0).then_some(false);
+        }
+        match spaces.cmp(&column) {
+            Ordering::Less => Some(false),
+            Ordering::Greater => None,
+            Ordering::Equal => {
+                let (_, first) = self.below_comments(self.at + spaces, column);
+                if dashes != self.is_at_dash(first) {
+                    // The key behind a sequence that is not indented.
+                    return dashes.then_some(false);
+                }
+                self.at += spaces;
+                Some(true)
+            }
+        }
+    }
+
+    /// How many lines of comments there are here, and where the next line's
+    /// content begins.
+    fn below_comments(&self, mut at: usize, column: usize) -> (u32, usize) {
+        let mut lines = 0;
+        while self.bytes.get(at) == Some(&b'#') {
+            let rest = &self.bytes[at..];
+            let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+            lines += 1;
+            at += length;
+            let spaces = self.spaces(at);
+            if spaces != column {
+                return (lines, at);
+            }
+            at += spaces;
+        }
+        (lines, at)
+    }
+
+    /// Comments above an entry, at its column.
+    fn comments_above(&mut self, column: usize) -> Option<Range<usize>> {
+        let start = self.at;
+        let mut end = start;
+        while self.byte(0) == b'#' {
+            end = self.comment()?.end;
+            self.end_line()?;
+            if self.spaces(self.at) != column {
+                return None;
+            }
+            self.at += column;
+        }
+        Some(start..end)
+    }
+
+    fn key_length(&self) -> Option<usize> {
+        let rest = self.bytes.get(self.at..)?;
+        let length = rest.iter().position(|byte| !is_in_words(*byte))?;
+        let is_key = rest[length] == b':' && matches!(rest.get(length + 1), Some(b' ' | b'\n'));
+        let is_word = (1..=LONGEST_KEY).contains(&length) && !matches!(rest[0], b'.' | b'-');
+        (is_key && is_word).then_some(length)
+    }
+
+    pub(super) fn field(&mut self, column: usize) -> Option<Part> {
+        let head = self.comments_above(column)?;
+        let line = self.line;
+        let key = self.at..self.at + self.key_length()?;
+        self.at = key.end + 1;
+        let is_block = self.byte(0) == b'\n' || self.byte(1) == b'#';
+        let (value, comment) = if is_block {
+            let comment = self.rest_of_line()?;
+            (self.block(column)?, comment)
+        } else {
+            self.take(b' ')?;
+            match self.byte(0) {
+                b'|' => (self.literal(column + 2)?, 0..0),
+                _ => self.in_line()?,
+            }
+        };
+        Some(Part {
+            head,
+            key,
+            value,
+            comment,
+            line,
+        })
+    }
+
+    pub(super) fn entry(&mut self, column: usize) -> Option<Part> {
+        let head = self.comments_above(column)?;
+        let line = self.line;
+        self.take(b'-')?;
+        self.take(b' ')?;
+        let (value, comment) = if self.key_length().is_some() {
+            let (start, column) = (self.at, column + 2);
+            if self.proves {
+                self.mapping(column)?;
+            } else {
+                self.skip_line();
+                self.skip_block(column, true);
+            }
+            let value = Value::Block {
+                is_mapping: true,
+                range: start..self.at,
+                line,
+                first: line,
+                column,
+            };
+            (value, 0..0)
+        } else {
+            self.in_line()?
+        };
+        let key = 0..0;
+        Some(Part {
+            head,
+            key,
+            value,
+            comment,
+            line,
+        })
+    }
+
+    /// A value in the line of its key or dash, and the comment behind it.
+    fn in_line(&mut self) -> Option<(Value, Range<usize>)> {
+        let value = self.value()?;
+        let comment = self.rest_of_line()?;
+        let is_flow = matches!(value, Value::Flow(_));
+        (!is_flow || comment.is_empty()).then_some((value, comment))
+    }
+
+    /// The end of a line, with a comment or without.
+    fn rest_of_line(&mut self) -> Option<Range<usize>> {
+        let mut comment = 0..0;
+        if self.byte(0) == b' ' {
+            self.at += 1;
+            comment = self.comment()?;
+        }
+        self.end_line()?;
+        Some(comment)
+    }
+
+    /// The block below a key at this column.
+    fn block(&mut self, column: usize) -> Option<Value> {
+        let (line, spaces) = (self.line, self.spaces(self.at));
+        let start = self.at + spaces;
+        let (comments, first) = self.below_comments(start, spaces);
+        let is_mapping = !self.is_at_dash(first);
+        let expected = match self.indent {
+            SequenceIndent::Compact if !is_mapping => column,
+            _ => column + 2,
+        };
+        if spaces != expected {
+            return None;
+        }
+        self.at = start;
+        if !self.proves {
+            self.skip_block(expected, is_mapping);
+        } else if is_mapping {
+            self.mapping(expected)?;
+        } else {
+            self.sequence(expected)?;
+        }
+        Some(Value::Block {
+            is_mapping,
+            range: start..self.at,
+            line,
+            first: line + comments,
+            column: expected,
+        })
+    }
+
+    fn skip_line(&mut self) {
+        let rest = &self.bytes[self.at..];
+        self.at += memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+        self.line += 1;
+    }
+
+    /// Moves over the lines of a block that was proven, or over those that follow its
+    /// first line.
+    fn skip_block(&mut self, column: usize, is_mapping: bool) {
+        if self.at > 0 && self.bytes[self.at - 1] != b'\n' {
+            self.skip_line();
+        }
+        while self.at < self.bytes.len() {
+            let spaces = self.spaces(self.at);
+            let content = self.at + spaces;
+            let is_inside = match spaces.cmp(&column) {
+                Ordering::Greater => true,
+                Ordering::Less => self.bytes.get(content) == Some(&b'\n'),
+                Ordering::Equal => {
+                    is_mapping || self.is_at_dash(self.below_comments(content, column).1)
+                }
+            };
+            if !is_inside {
+                return;
+            }
+            self.skip_line();
+        }
+    }
+}

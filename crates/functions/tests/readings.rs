@@ -1,0 +1,106 @@
+//! A function says the same, whether objects stay text or everything is parsed.
+
+use std::{fs, path::Path};
+
+use functions::{
+    Clock, Reading,
+    catalog::{self, Bundled, Chosen},
+};
+
+/// Every input of the cases, with one of its own for all functions.
+fn inputs() -> Vec<String> {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let folders = |path: &Path| {
+        let entries = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    let cases = folders(&cases).into_iter().flat_map(|path| folders(&path));
+    let inputs = cases.map(|case| fs::read_to_string(case.join("input.yaml")).unwrap());
+    inputs.chain([MIXED.to_owned()]).collect()
+}
+
+const MIXED: &str = r#"apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: # kpt-merge: default/web
+    name: web
+    namespace: default # the old one
+    labels:
+      app: web
+    annotations:
+      internal.config.kubernetes.io/path: 'web.yaml'
+  spec:
+    replicas: 3 # kpt-set: ${replicas}
+    selector:
+      matchLabels:
+        app: web
+    template:
+      spec:
+        containers:
+        # the only one
+        - name: main
+          image: nginx:1.2 # kpt-set: nginx:${tag}
+          args: ["-v", a]
+- apiVersion: v1
+  kind:  ConfigMap
+  metadata:
+    name: odd
+
+    # above
+    namespace: default
+  data: {a: web,  b: [c] }
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: settings
+    namespace: default
+    annotations:
+      config.kubernetes.io/depends-on: apps/namespaces/default/Deployment/web
+  data:
+    list: # kpt-set: ${list}
+    - a
+    - b
+    script: |
+      #!/bin/sh
+
+      exec web
+functionConfig:
+  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: config
+  data:
+    namespace: prod
+    replicas: '5'
+    tag: '1.3'
+    list: '[x, y]'
+"#;
+
+fn assert_same(release: Chosen, input: &str) {
+    let run = |reading| release.run_reading(reading, input.as_bytes(), &Clock::default());
+    let [text, parsed] = [Reading::AsText, Reading::Parsed].map(run);
+    assert_eq!(text, parsed, "{release}: {input}");
+}
+
+#[test]
+fn text_and_tree_give_the_same_output() {
+    for input in inputs() {
+        catalog::native().for_each(|newest| assert_same(newest, &input));
+    }
+    for release in catalog::FUNCTIONS.iter().flat_map(Bundled::reproduced) {
+        assert_same(release, MIXED);
+    }
+}
+
+#[test]
+fn objects_as_a_function_writes_them_stay_text() {
+    let texts = |release: &str| catalog::find(release).unwrap().texts(MIXED);
+    assert_eq!(texts("set-namespace"), (2, 3));
+    assert_eq!(texts("apply-setters"), (2, 3));
+    // It indents lists, and these are not.
+    assert_eq!(texts("apply-setters@v0.2.2"), (0, 3));
+}
