@@ -4,6 +4,8 @@ use bytes::Bytes;
 use krm::{FunctionError, Output};
 use tokio::time::Instant;
 
+use crate::trace::Trace;
+
 /// One call: run this function on this list, by then.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
@@ -15,6 +17,8 @@ pub struct Evaluation {
     /// A ResourceList. It may hold Secrets: never log it.
     pub resource_list: Bytes,
     pub deadline: Instant,
+    /// Where the call stands in a trace, for what is done for it.
+    pub trace: Trace,
 }
 
 /// Runs functions. Dropping the returned future abandons the call, and whatever

@@ -14,6 +14,8 @@ use crate::{
     deadline::deadline,
     evaluator::{EvaluateError, Evaluation, Evaluator},
     memory::Memory,
+    served::Served,
+    trace::Tracing,
 };
 
 /// The gRPC service over an evaluator.
@@ -25,6 +27,7 @@ pub struct Handler<E> {
     /// The calls in flight, which a drain waits for.
     in_flight: TaskTracker,
     memory: Memory,
+    tracing: Arc<Tracing>,
 }
 
 impl<E: Evaluator> Handler<E> {
@@ -34,7 +37,15 @@ impl<E: Evaluator> Handler<E> {
             default_timeout,
             in_flight: TaskTracker::new(),
             memory: Memory::new(),
+            tracing: Arc::default(),
         }
+    }
+
+    /// Takes part in traces.
+    #[must_use]
+    pub fn with_tracing(mut self, tracing: Arc<Tracing>) -> Self {
+        self.tracing = tracing;
+        self
     }
 
     /// The calls in flight.
@@ -70,11 +81,13 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
     ) -> Result<Response<EvaluateFunctionResponse>, Status> {
         let begin = Instant::now();
         let deadline = deadline(request.metadata(), self.default_timeout);
+        let (trace, mut served) = Served::begin(&self.tracing, request.metadata());
         let EvaluateFunctionRequest {
             resource_list,
             image,
             tag,
         } = request.into_inner();
+        let trace_id = served.trace_id();
         let too_long = if image.len() > LONGEST_IMAGE {
             Some(EvaluateError::too_long(&image))
         } else if tag.len() > LONGEST_TAG {
@@ -83,8 +96,8 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             None
         };
         if let Some(error) = too_long {
-            tracing::info!("refused: {error}");
-            return Err(error.into());
+            tracing::info!(trace_id, "refused: {error}");
+            return Err(served.failed(error));
         }
         let bytes_in = resource_list.len();
         let mut moving = self.memory.moving(bytes_in);
@@ -93,7 +106,9 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             tag: tag.clone(),
             resource_list,
             deadline,
+            trace,
         };
+        served.span.set("krm.function.image", image.clone());
         // Most calls have none.
         let tag = Some(tag).filter(|tag| !tag.is_empty());
         let answer = self.evaluate(evaluation).await;
@@ -122,11 +137,17 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                     bytes_out,
                     errors_reported,
                     answered_by,
+                    trace_id,
                     "evaluated"
                 );
+                served.succeeded(answered_by);
                 for error in errors.iter().take(MOST_ERRORS_LOGGED) {
                     let error = one_line(&error.to_string());
-                    tracing::warn!(image, "the function succeeded but reported {error}");
+                    tracing::warn!(
+                        image,
+                        trace_id,
+                        "the function succeeded but reported {error}"
+                    );
                 }
                 Ok(Response::new(EvaluateFunctionResponse {
                     resource_list,
@@ -144,6 +165,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                         bytes_in,
                         ?code,
                         answered_by,
+                        trace_id,
                         "refused: {error}"
                     );
                 } else {
@@ -154,10 +176,11 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                         bytes_in,
                         ?code,
                         answered_by,
+                        trace_id,
                         "failed: {error}"
                     );
                 }
-                Err(error.into())
+                Err(served.failed(error))
             }
         }
     }

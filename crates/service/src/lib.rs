@@ -14,11 +14,13 @@ mod health;
 mod memory;
 mod message_limit;
 mod panics;
+mod served;
 mod server;
 mod signals;
 mod status;
 mod stop;
 mod tasks;
+pub mod trace;
 
 pub use evaluator::{EvaluateError, Evaluation, Evaluator};
 pub use handler::Handler;
@@ -28,6 +30,7 @@ pub use server::{Server, bind, max_output};
 pub use signals::Shutdown;
 pub use stop::Stages;
 pub use tasks::{TaskEnded, Tasks};
+pub use trace::{Span, Trace, Tracing};
 
 /// What a verbosity from 0 to 5, as both servers take it, lets through. 3 and 4
 /// differ in whether libraries are heard, which only the runner tells apart.
