@@ -29,7 +29,7 @@ use rustix::{
 use tokio::sync::oneshot;
 
 use crate::{
-    command::Command,
+    command::{Command, Variable},
     strays::{self, CallId},
     sys::{self, Ended},
 };
@@ -147,13 +147,13 @@ pub fn adopt_orphans() {
 }
 
 /// Starts a program in a process group of its own.
-pub(crate) fn start(command: &Command) -> io::Result<Started> {
+pub(crate) fn start(command: &Command, variable: Option<&Variable>) -> io::Result<Started> {
     let children = *CHILDREN;
     let starting = Starting::begin(children)?;
     let id = starting.id;
     let (name, value) = strays::mark(id);
     let mut child = command
-        .prepare((name, &value))
+        .prepare((name, &value), variable)
         .spawn()
         // What could not become a program may have been seen, and its number may
         // be given to another one.

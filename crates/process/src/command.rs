@@ -16,6 +16,13 @@ pub struct Command {
     environment: Environment,
 }
 
+/// A variable that only a program of one call sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    pub name: &'static str,
+    pub value: String,
+}
+
 /// Which variables a program sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Environment {
@@ -67,12 +74,19 @@ impl Command {
     /// The command as the standard library starts it: piped, in a process group
     /// of its own, marked with `mark` in its environment. Nothing here needs
     /// code between fork and exec, so the cheap `posix_spawn` is used.
-    pub(crate) fn prepare(&self, mark: (&OsStr, &OsStr)) -> std::process::Command {
+    pub(crate) fn prepare(
+        &self,
+        mark: (&OsStr, &OsStr),
+        variable: Option<&Variable>,
+    ) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
         command.args(&self.args);
         if self.environment == Environment::Minimal {
             command.env_clear();
             command.envs(env::vars_os().filter(|(name, _)| is_minimal(name)));
+        }
+        if let Some(Variable { name, value }) = variable {
+            command.env(name, value);
         }
         command.env(mark.0, mark.1);
         command

@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     capture::{CaptureError, Log, capture, capture_log},
     children::{self, Call, Exit, Started},
-    command::Command,
+    command::{Command, Variable},
     gate::{Outgrown, Place, Refused},
     holder::{self, Holder},
     sys::Ended,
@@ -87,7 +87,7 @@ pub enum RunError {
 
 /// Runs `command` on `input`. Dropping the future ends the program, too.
 pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
-    let started = Program::start_for_call(command)?;
+    let started = Program::start_for_call(command, None)?;
     started.run(input, limits, None).await
 }
 
@@ -102,14 +102,14 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn start(command: &Command) -> io::Result<Self> {
+    pub(crate) fn start(command: &Command, variable: Option<&Variable>) -> io::Result<Self> {
         let Started {
             call,
             stdin,
             stdout,
             stderr,
             exit,
-        } = children::start(command)?;
+        } = children::start(command, variable)?;
         Ok(Self {
             call,
             stdin: pipe::Sender::from_owned_fd(OwnedFd::from(stdin))?,
@@ -119,8 +119,11 @@ impl Program {
         })
     }
 
-    pub(crate) fn start_for_call(command: &Command) -> Result<Self, RunError> {
-        Self::start(command).map_err(|source| RunError::Start {
+    pub(crate) fn start_for_call(
+        command: &Command,
+        variable: Option<&Variable>,
+    ) -> Result<Self, RunError> {
+        Self::start(command, variable).map_err(|source| RunError::Start {
             program: command.program().to_owned(),
             source,
         })

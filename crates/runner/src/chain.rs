@@ -48,10 +48,12 @@ impl Evaluator for Chain {
                 constraint,
             } => {
                 let deadline = evaluation.deadline;
+                let looking = evaluation.trace.span("image tags");
                 let image = self
                     .tags
                     .resolve(&repository, &constraint, deadline)
                     .await?;
+                drop(looking);
                 evaluation.image = image.clone();
                 let mut output = self.run(evaluation).await?;
                 // The log shall say what the constraint stood for.
@@ -138,6 +140,8 @@ mod tests {
             tag: tag.into(),
             resource_list: "list".into(),
             deadline: Instant::now(),
+            notes: Default::default(),
+            trace: Default::default(),
         };
         let answer = chain.evaluate(evaluation).await;
         (answer, ASKED.take())

@@ -23,7 +23,7 @@ use own_tags::OwnTags;
 use process::{Ahead, Bounds, Gate, Limits, memory};
 use program::Program;
 use registry::{Metadata, Timeouts};
-use service::{EvaluateError, Evaluation, Evaluator, Tasks};
+use service::{EvaluateError, Evaluation, Evaluator, Tasks, trace::Part};
 
 use crate::{config::Config, images};
 
@@ -84,6 +84,8 @@ impl Evaluator for ExecRuntime {
             image,
             resource_list,
             deadline,
+            notes,
+            trace,
             ..
         } = evaluation;
         let table = self.current.table();
@@ -107,14 +109,20 @@ impl Evaluator for ExecRuntime {
             output: self.max_output,
             deadline,
         };
+        let is_file = matches!(function.program, Program::File(_));
+        notes.note(|noted| noted.runtime = Some(if is_file { "exec" } else { "bundled" }));
+        let mut part = Part::waits(&notes, &trace);
         let answer = match &function.program {
             Program::File(command) | Program::Beside(_, command) => {
-                let run = self.ahead.run(command, resource_list, limits);
+                let begins = |begin| part.process(begin);
+                let run = self
+                    .ahead
+                    .run_telling(command, resource_list, limits, begins);
                 krm::evaluate(&image, run).await.map_err(Into::into)
             }
             Program::Native(native) => {
                 self.threads
-                    .run(*native, &image, resource_list, limits)
+                    .run(*native, &image, resource_list, limits, &mut part)
                     .await
             }
         };

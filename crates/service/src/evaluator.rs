@@ -4,7 +4,7 @@ use bytes::Bytes;
 use krm::{FunctionError, Output};
 use tokio::time::Instant;
 
-use crate::trace::Trace;
+use crate::{notes::Notes, trace::Trace};
 
 /// One call: run this function on this list, by then.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct Evaluation {
     /// A ResourceList. It may hold Secrets: never log it.
     pub resource_list: Bytes,
     pub deadline: Instant,
+    /// For whoever knows something about the call.
+    pub notes: Notes,
     /// Where the call stands in a trace, for what is done for it.
     pub trace: Trace,
 }

@@ -14,6 +14,7 @@ use crate::{
     deadline::deadline,
     evaluator::{EvaluateError, Evaluation, Evaluator},
     memory::Memory,
+    notes::{Noted, Notes},
     served::Served,
     trace::Tracing,
 };
@@ -106,8 +107,10 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             tag: tag.clone(),
             resource_list,
             deadline,
+            notes: Notes::default(),
             trace,
         };
+        let notes = evaluation.notes.clone();
         served.span.set("krm.function.image", image.clone());
         // Most calls have none.
         let tag = Some(tag).filter(|tag| !tag.is_empty());
@@ -117,6 +120,11 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             .as_ref()
             .map_or(0, |output| output.resource_list.len());
         moving.add(bytes_out);
+        let noted = notes.noted();
+        served.noted(&noted);
+        let Noted { runtime, pod, .. } = &noted;
+        let (queue_wait, run_time) = (noted.queue_wait, noted.run_time);
+        let pod = pod.as_deref();
 
         // What is logged: names, sizes and times; never a list, nor what a function
         // wrote, which may repeat parts of it. The errors that it reports although
@@ -132,7 +140,11 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 tracing::info!(
                     image,
                     tag,
+                    runtime,
+                    pod,
                     ?took,
+                    ?queue_wait,
+                    ?run_time,
                     bytes_in,
                     bytes_out,
                     errors_reported,
@@ -161,7 +173,11 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                     tracing::info!(
                         image,
                         tag,
+                        runtime,
+                        pod,
                         ?took,
+                        ?queue_wait,
+                        ?run_time,
                         bytes_in,
                         ?code,
                         answered_by,
@@ -172,7 +188,11 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                     tracing::warn!(
                         image,
                         tag,
+                        runtime,
+                        pod,
                         ?took,
+                        ?queue_wait,
+                        ?run_time,
                         bytes_in,
                         ?code,
                         answered_by,

@@ -7,11 +7,9 @@ use tonic::{Code, Status, metadata::MetadataMap};
 
 use crate::{
     evaluator::EvaluateError,
-    trace::{Span, Trace, Tracing},
+    notes::Noted,
+    trace::{Span, Trace, Tracing, rpc},
 };
-
-/// The one method that is traced, as spans and metrics call it.
-pub(crate) const METHOD: &str = "evaluator.FunctionEvaluator/EvaluateFunction";
 
 /// A call that is being served. One that is dropped before it has an outcome was
 /// abandoned by its caller.
@@ -24,8 +22,7 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn begin(tracing: &Arc<Tracing>, metadata: &MetadataMap) -> (Trace, Self) {
-        let (trace, mut span) = tracing.serve(METHOD, metadata);
-        describe(&mut span);
+        let (trace, span) = tracing.serve(metadata);
         let trace_id = trace.id();
         let served = Self {
             span,
@@ -38,6 +35,25 @@ impl Served {
     /// The number under which the call is found elsewhere.
     pub(crate) fn trace_id(&self) -> Option<String> {
         self.trace_id.map(|id| id.to_string())
+    }
+
+    /// What the runtimes know about the call.
+    pub(crate) fn noted(&mut self, noted: &Noted) {
+        if !self.span.is_recorded() {
+            return;
+        }
+        if let Some(runtime) = noted.runtime {
+            self.span.set("krm.function.runtime", runtime);
+        }
+        if let Some(pod) = &noted.pod {
+            self.span.set("k8s.pod.name", pod.to_string());
+        }
+        if let Some(digest) = &noted.digest {
+            self.span.set("krm.function.digest", digest.to_string());
+        }
+        if noted.retries > 0 {
+            self.span.set("krm.call.retries", i64::from(noted.retries));
+        }
     }
 
     pub(crate) fn succeeded(&mut self, answered_by: Option<String>) {
@@ -59,9 +75,9 @@ impl Served {
 
     fn end(&mut self, code: Code, outcome: &'static str) {
         self.has_ended = true;
-        self.span.set("rpc.response.status_code", name(code));
+        self.span.set("rpc.response.status_code", rpc::name(code));
         self.span.set("krm.function.outcome", outcome);
-        if is_our_fault(code) {
+        if rpc::is_our_fault(code) {
             // Not the error's own words: they may repeat what a function wrote.
             self.span.fail(outcome);
         }
@@ -73,48 +89,5 @@ impl Drop for Served {
         if !self.has_ended {
             self.end(Code::Cancelled, "CANCELLED");
         }
-    }
-}
-
-/// What every span of the method says, a server's as well as a client's.
-pub(crate) fn describe(span: &mut Span) {
-    span.set("rpc.system.name", "grpc");
-    span.set("rpc.method", METHOD);
-}
-
-/// Whether a server's span with this code counts as an error, by OpenTelemetry's
-/// conventions for gRPC: what the caller did wrong is not the server's error.
-fn is_our_fault(code: Code) -> bool {
-    matches!(
-        code,
-        Code::Unknown
-            | Code::DeadlineExceeded
-            | Code::Unimplemented
-            | Code::Internal
-            | Code::Unavailable
-            | Code::DataLoss
-    )
-}
-
-/// A code as the wire's documents spell it.
-pub(crate) fn name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
     }
 }

@@ -5,7 +5,9 @@
 //! a tracer, or for a call that is not sampled, a [`Span`] is nothing: it takes no memory
 //! and no time. A trace that the caller has begun is passed on in either case.
 
+mod part;
 mod propagate;
+pub(crate) mod rpc;
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
@@ -19,8 +21,10 @@ pub use opentelemetry::{
     global::{BoxedTracer, ObjectSafeTracer},
     trace::TraceFlags,
 };
+pub use part::Part;
 pub use propagate::Propagators;
-use tonic::metadata::MetadataMap;
+use rpc::METHOD;
+use tonic::{Code, metadata::MetadataMap};
 
 /// What a server needs to take part in traces.
 #[derive(Debug, Default)]
@@ -59,14 +63,10 @@ impl fmt::Debug for Trace {
 
 impl Tracing {
     /// Begins the span of a call, below the caller's if it sent one.
-    pub(crate) fn serve(
-        self: &Arc<Self>,
-        name: &'static str,
-        metadata: &MetadataMap,
-    ) -> (Trace, Span) {
+    pub(crate) fn serve(self: &Arc<Self>, metadata: &MetadataMap) -> (Trace, Span) {
         let mut trace = self.propagators.extract(metadata);
         trace.tracing = Some(Arc::clone(self));
-        let span = trace.begin(SpanBuilder::from_name(name).with_kind(SpanKind::Server));
+        let span = trace.begin(SpanBuilder::from_name(METHOD).with_kind(SpanKind::Server));
         let Some(span) = span else {
             return (trace, Span::default());
         };
@@ -74,7 +74,9 @@ impl Tracing {
         trace.context = span.span_context().clone();
         trace.is_recorded = span.is_recording();
         let span = trace.is_recorded.then(|| Recorded::new(span, &trace));
-        (trace, Span(span))
+        let mut span = Span(span);
+        span.describe();
+        (trace, span)
     }
 
     /// Begins a trace for something that no call has asked for.
@@ -105,9 +107,11 @@ impl Trace {
         self.child(|| SpanBuilder::from_name(name).with_start_time(began))
     }
 
-    /// A call to another server.
-    pub fn call(&self, name: &'static str) -> Span {
-        self.child(|| SpanBuilder::from_name(name).with_kind(SpanKind::Client))
+    /// A call of another server's evaluator.
+    pub fn call(&self) -> Span {
+        let mut span = self.child(|| SpanBuilder::from_name(METHOD).with_kind(SpanKind::Client));
+        span.describe();
+        span
     }
 
     /// The header by which the trace goes on elsewhere, in W3C's form.
@@ -190,11 +194,26 @@ impl Span {
         }
     }
 
-    /// It waited for something that belongs elsewhere.
-    pub fn link(&mut self, to: &SpanContext) {
-        if let Some(recorded) = &mut self.0 {
+    /// It waited for something, which may be part of another trace: then it points there.
+    pub fn link_elsewhere(&mut self, to: &SpanContext) {
+        if let Some(recorded) = &mut self.0
+            && recorded.within.context.trace_id() != to.trace_id()
+        {
             recorded.span.add_link(to.clone(), Vec::new());
         }
+    }
+
+    /// The other server has answered.
+    pub fn answered(&mut self, code: Code) {
+        self.set("rpc.response.status_code", rpc::name(code));
+        if code != Code::Ok {
+            self.fail(rpc::name(code));
+        }
+    }
+
+    fn describe(&mut self) {
+        self.set("rpc.system.name", "grpc");
+        self.set("rpc.method", METHOD);
     }
 
     /// It ended at an earlier moment.

@@ -18,7 +18,7 @@ use functions::{
 };
 use krm::{Failure, FunctionError, Output};
 use process::{Command, Completed, Environment, Exit, Limits};
-use service::EvaluateError;
+use service::{EvaluateError, trace::Part};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, error::Elapsed, timeout_at},
@@ -81,6 +81,7 @@ impl Threads {
         image: &str,
         resource_list: Bytes,
         limits: Limits,
+        part: &mut Part<'_>,
     ) -> Result<Output, EvaluateError> {
         let failed = |failure| FunctionError::new(image, failure);
         let late = || failed(Failure::DeadlineExceeded { log: Bytes::new() }).into();
@@ -88,6 +89,7 @@ impl Threads {
         let Ok(Ok(permit)) = timeout_at(limits.deadline, permits.acquire_owned()).await else {
             return Err(late());
         };
+        part.runs(|trace| trace.span("native function"));
         let clock = Clock::until(limits.deadline.into_std());
         // A caller that gives up, or whose time is up, stops the function.
         let guard = Cancel(clock.clone());

@@ -13,6 +13,7 @@ use std::{
 
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
+use service::trace::SpanContext;
 use tokio::{
     sync::Semaphore,
     task::spawn_blocking,
@@ -67,6 +68,23 @@ pub struct Connection {
     pub name: Arc<str>,
     pub channel: Channel,
     pub usage: Usage,
+    pub origin: Origin,
+}
+
+/// Where a pod comes from, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Of the image that runs in it.
+    pub digest: Option<Arc<str>>,
+    /// The start that it came from, if that is part of a trace.
+    pub start: Option<Arc<Start>>,
+}
+
+/// A pod's start that is part of a trace.
+#[derive(Debug)]
+pub struct Start {
+    pub span: SpanContext,
+    pub ended: Instant,
 }
 
 /// Where a wrapper is.

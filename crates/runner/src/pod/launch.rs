@@ -14,6 +14,7 @@ mod phases;
 mod remove;
 #[cfg(test)]
 mod tests;
+mod traced;
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -27,12 +28,14 @@ use kube::Api;
 pub use phases::Phase;
 use phases::{Phases, Told};
 use registry::{Client, Metadata, Reference};
+use service::{Trace, Tracing};
 use tokio::time::{Instant, timeout_at};
+use traced::traced;
 
 use super::{
     api::Gate,
     check,
-    connect::{Address, Connection},
+    connect::{Address, Connection, Origin},
     current_template::CurrentTemplate,
     functions::Functions,
     names::pod_name,
@@ -44,6 +47,9 @@ use super::{
     watch::Watch,
 };
 use crate::pool::{Failure, Launcher, PodId};
+
+/// A start in a trace.
+const SPAN: &str = "pod start";
 
 #[derive(Debug)]
 pub struct PodLauncher {
@@ -66,12 +72,22 @@ pub struct PodLauncher {
     pub functions: Arc<Functions>,
     pub pull_secret: Option<PullSecret>,
     pub pull_secret_name: String,
+    pub tracing: Arc<Tracing>,
 }
 
 impl Launcher for PodLauncher {
     type Connection = Connection;
 
-    async fn start(&self, function: &str, pod: PodId) -> Result<Connection, Failure> {
+    async fn start(
+        &self,
+        function: &str,
+        pod: PodId,
+        cause: &Trace,
+    ) -> Result<Connection, Failure> {
+        let mut span = match cause.id() {
+            Some(_) => cause.span(SPAN),
+            None => self.tracing.unasked(SPAN),
+        };
         let began = Instant::now();
         let deadline = began + self.start_timeout;
         let clock = Clock(Mutex::new(Phases::begin(began)));
@@ -83,8 +99,7 @@ impl Launcher for PodLauncher {
                 let waits_for = self.roster.starting(function);
                 let waits_for = waits_for.as_deref().unwrap_or("its start");
                 let seconds = self.start_timeout.as_secs_f32();
-                let phases = clock.into_phases();
-                let told = Told(&phases, Instant::now());
+                let told = clock.with(|phases, now| Told(phases, now).to_string());
                 Err(Failure::passing(format!(
                     "no pod within {seconds} s (--pod-start-timeout): it waited for {waits_for}; \
                      {told}"
@@ -96,7 +111,9 @@ impl Launcher for PodLauncher {
         if let Err(failure) = &outcome {
             tracing::warn!(function, "a pod did not come up: {}", failure.reason);
         }
-        outcome
+        span.set("krm.function.image", function.to_owned());
+        let spent = clock.with(|phases, now| phases.spent(now));
+        traced(span, spent, began, outcome)
     }
 
     fn adopted(&self, pod: PodId, connection: &Connection) {
@@ -165,6 +182,10 @@ impl PodLauncher {
             name: name.into(),
             channel,
             usage,
+            origin: Origin {
+                digest: Some(image.digest.to_string().into()),
+                start: None,
+            },
         })
     }
 
@@ -207,10 +228,6 @@ impl Clock {
 
     fn line(&self) -> String {
         self.with(|phases, now| phases.line(now))
-    }
-
-    fn into_phases(self) -> Phases {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

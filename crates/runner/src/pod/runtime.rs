@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
 use registry::{Metadata, TagLists, Timeouts};
-use service::Tasks;
+use service::{Tasks, Tracing};
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
     time::timeout,
@@ -60,6 +60,7 @@ impl PodRuntime {
     pub(crate) async fn start(
         config: &Config,
         exec: Option<Arc<exec::Current>>,
+        tracing: Arc<Tracing>,
         tasks: &mut Tasks,
     ) -> Result<(Self, PodEvaluator)> {
         let wrapper = env::var(WRAPPER_IMAGE).unwrap_or_default();
@@ -71,7 +72,7 @@ impl PodRuntime {
             )
         })?;
         let cluster = Cluster::find().await?;
-        let parts = Parts::make(config, &cluster, &wrapper, tasks);
+        let parts = Parts::make(config, &cluster, &wrapper, tracing, tasks);
         let (worker, pool) = Worker::new(
             Arc::clone(&parts.launcher),
             config.pod.scan_interval,
@@ -190,7 +191,13 @@ struct Parts {
 }
 
 impl Parts {
-    fn make(config: &Config, cluster: &Cluster, wrapper: &str, tasks: &mut Tasks) -> Self {
+    fn make(
+        config: &Config,
+        cluster: &Cluster,
+        wrapper: &str,
+        tracing: Arc<Tracing>,
+        tasks: &mut Tasks,
+    ) -> Self {
         let (pod, registry) = (&config.pod, &config.registry);
         let client = || cluster.client.clone();
         let pods: Api<Pod> = Api::namespaced(client(), &pod.namespace);
@@ -246,6 +253,7 @@ impl Parts {
             functions: Arc::clone(&functions),
             pull_secret,
             pull_secret_name: registry.pull_secret.clone(),
+            tracing,
         };
         Self {
             launcher: Arc::new(launcher),

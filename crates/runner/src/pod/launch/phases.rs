@@ -32,7 +32,7 @@ impl Phase {
         Self::Wrapper,
     ];
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Metadata => "image metadata",
             Self::Create => "creating the objects",
