@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod planner;
+mod traced;
 mod verdict;
 
 use std::env;
@@ -13,7 +14,10 @@ type Workload = (&'static str, fn(usize));
 
 fn main() {
     let words: Vec<String> = env::args().skip(1).collect();
-    let mut workloads = verdict::WORKLOADS.iter().chain(planner::WORKLOADS);
+    let mut workloads = verdict::WORKLOADS
+        .iter()
+        .chain(planner::WORKLOADS)
+        .chain(traced::WORKLOADS);
     let [name, rounds] = &words[..] else {
         workloads.for_each(|(name, _)| println!("{name}"));
         return;

@@ -47,7 +47,7 @@ pub(crate) fn run(config: Config) -> anyhow::Result<()> {
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     let shutdown = Shutdown::listen().context("cannot listen for signals")?;
-    let telemetry = Telemetry::from_environment(&identity());
+    let telemetry = Telemetry::from_environment(&identity(), None);
     let mut tasks = Tasks::default();
     let mut runtimes: Vec<Box<dyn Evaluator>> = Vec::new();
     let mut tags: Vec<Box<dyn TagSource>> = Vec::new();

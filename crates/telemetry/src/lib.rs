@@ -9,6 +9,7 @@
 //! leave in a trace is decided where it happens, with [`service::trace`].
 
 mod destination;
+pub mod metrics;
 mod outage;
 mod send;
 mod settings;
@@ -17,6 +18,7 @@ mod spans;
 use std::{env, sync::Arc, time::Duration};
 
 use destination::{Destination, Signal};
+use metrics::{Counts, Push};
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::{
     Resource,
@@ -35,19 +37,29 @@ use spans::{Console, ToCollector};
 pub struct Telemetry {
     tracing: Arc<Tracing>,
     provider: Option<SdkTracerProvider>,
+    push: Option<Arc<Push>>,
 }
 
 impl Telemetry {
-    /// As the environment says. Must be called on a runtime.
-    pub fn from_environment(identity: &Identity) -> Self {
+    /// As the environment says; metrics, if they are pushed, are taken from `counts`.
+    /// Must be called on a runtime.
+    pub fn from_environment(identity: &Identity, counts: Option<Counts>) -> Self {
         let environment = |name: &str| env::var(name).ok();
-        Self::new(Settings::read(identity, environment))
+        Self::new(Settings::read(identity, environment), counts)
     }
 
-    fn new(settings: Settings) -> Self {
+    fn new(settings: Settings, counts: Option<Counts>) -> Self {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
+        let push = counts.and_then(|counts| {
+            push(
+                settings.metrics,
+                settings.metrics_every,
+                &settings.resource,
+                counts,
+            )
+        });
         let provider = provider(settings.traces, settings.resource);
         let tracer = provider.as_ref().map(|provider| {
             let tracer = provider.tracer("function-runner");
@@ -60,6 +72,7 @@ impl Telemetry {
         Self {
             tracing: Arc::new(tracing),
             provider,
+            push: push.map(Arc::new),
         }
     }
 
@@ -68,14 +81,27 @@ impl Telemetry {
         Arc::clone(&self.tracing)
     }
 
+    /// The task that pushes metrics. It never ends.
+    pub fn pushes_metrics(&self) -> impl Future<Output = ()> + use<> {
+        metrics::keep(self.push.clone())
+    }
+
     /// Sends what has not been sent yet. What takes longer is lost.
     pub async fn flush(self, within: Duration) {
-        let Some(provider) = self.provider else {
-            return;
+        let spans = async {
+            if let Some(provider) = self.provider {
+                // It blocks; what it waits for goes on here.
+                let flush = move || provider.shutdown_with_timeout(within);
+                let _ = tokio::task::spawn_blocking(flush).await;
+            }
         };
-        // It blocks; what it waits for goes on here.
-        let flush = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(within));
-        let _ = tokio::time::timeout(within, flush).await;
+        let metrics = async {
+            if let Some(push) = self.push {
+                push.once().await;
+            }
+        };
+        let both = async { tokio::join!(spans, metrics) };
+        let _ = tokio::time::timeout(within, both).await;
     }
 }
 
@@ -107,6 +133,31 @@ fn provider(
     has_any.then(|| builder.with_resource(resource).build())
 }
 
+fn push(
+    exports: Vec<Export>,
+    every: Duration,
+    resource: &[opentelemetry::KeyValue],
+    counts: Counts,
+) -> Option<Push> {
+    let mut push = Push {
+        collectors: Vec::new(),
+        to_console: false,
+        every,
+        resource: resource.to_vec(),
+        counts,
+    };
+    for export in exports {
+        match export {
+            Export::Console => push.to_console = true,
+            Export::Collector(destination) => {
+                push.collectors
+                    .extend(collector(Signal::Metrics, destination));
+            }
+        }
+    }
+    (push.to_console || !push.collectors.is_empty()).then_some(push)
+}
+
 fn collector(signal: Signal, destination: Destination) -> Option<Collector> {
     let certificate = destination.certificate.clone();
     match Sender::new(destination) {
@@ -123,3 +174,6 @@ fn collector(signal: Signal, destination: Destination) -> Option<Collector> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

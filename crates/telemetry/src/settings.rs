@@ -2,6 +2,8 @@
 //! Nothing in it is an error: telemetry that cannot be had is missed, a runner that does
 //! not start is worse. What is wrong is said in `warnings`.
 
+use std::time::Duration;
+
 use opentelemetry::KeyValue;
 use service::trace::Propagators;
 
@@ -10,11 +12,15 @@ use crate::destination::{Destination, Signal};
 /// The name of this service, unless `OTEL_SERVICE_NAME` says another.
 const SERVICE_NAME: &str = "function-runner";
 
+/// As the specification says.
+const METRICS_EVERY: Duration = Duration::from_secs(60);
+
 /// What is wanted.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) traces: Vec<Export>,
     pub(crate) metrics: Vec<Export>,
+    pub(crate) metrics_every: Duration,
     pub(crate) propagators: Propagators,
     pub(crate) resource: Vec<KeyValue>,
     pub(crate) warnings: Vec<String>,
@@ -62,9 +68,13 @@ impl Settings {
         if !traces.is_empty() {
             warnings.extend(sampler_trouble(&get));
         }
+        let interval = get("OTEL_METRIC_EXPORT_INTERVAL");
+        let interval = interval.and_then(|text| text.parse().ok());
+        let interval = interval.filter(|milliseconds| *milliseconds > 0);
         Self {
             traces,
             metrics,
+            metrics_every: interval.map_or(METRICS_EVERY, Duration::from_millis),
             propagators,
             resource: resource(identity, &get),
             warnings,

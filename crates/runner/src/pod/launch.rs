@@ -93,13 +93,14 @@ impl Launcher for PodLauncher {
         let clock = Clock(Mutex::new(Phases::begin(began)));
         self.roster.begin(pod, function);
         let outcome = timeout_at(deadline, self.bring_up(function, pod, deadline, &clock)).await;
+        let (phases, now) = (clock.into_phases(), Instant::now());
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(_) => {
                 let waits_for = self.roster.starting(function);
                 let waits_for = waits_for.as_deref().unwrap_or("its start");
                 let seconds = self.start_timeout.as_secs_f32();
-                let told = clock.with(|phases, now| Told(phases, now).to_string());
+                let told = Told(&phases, now);
                 Err(Failure::passing(format!(
                     "no pod within {seconds} s (--pod-start-timeout): it waited for {waits_for}; \
                      {told}"
@@ -112,8 +113,7 @@ impl Launcher for PodLauncher {
             tracing::warn!(function, "a pod did not come up: {}", failure.reason);
         }
         span.set("krm.function.image", function.to_owned());
-        let spent = clock.with(|phases, now| phases.spent(now));
-        traced(span, spent, began, outcome)
+        traced(span, phases.spent(now), began, outcome)
     }
 
     fn adopted(&self, pod: PodId, connection: &Connection) {
@@ -228,6 +228,10 @@ impl Clock {
 
     fn line(&self) -> String {
         self.with(|phases, now| phases.line(now))
+    }
+
+    fn into_phases(self) -> Phases {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
