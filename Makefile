@@ -61,7 +61,7 @@ check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
 	scripts/check-wrapper target/release/wrapper-server
 
 .PHONY: interop
-interop: ## Test against Porch's own client and the real grpc-health-probe (needs Go)
+interop: ## Test against Porch's own client, the real grpc-health-probe and the OpenTelemetry Collector (needs Go)
 	cargo test --locked --package interop
 
 GOLDEN ?= crates/functions/tests/cases

@@ -5,13 +5,15 @@ pub mod registry;
 use std::{
     env,
     io::Write as _,
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     sync::OnceLock,
 };
 
-use acceptance::Server;
+use acceptance::{Server, system::wait_until};
 use serde::Deserialize;
+use tempfile::TempDir;
 
 /// What Porch's client heard.
 #[derive(Debug, Deserialize)]
@@ -96,4 +98,115 @@ pub fn real_probe(args: &[&str]) -> Output {
         .args(args)
         .output()
         .expect("the probe runs")
+}
+
+/// The OpenTelemetry Collector: it receives OTLP, and writes what it gets into a file. Dropping it ends it.
+#[derive(Debug)]
+pub struct Collector {
+    child: Child,
+    folder: TempDir,
+    grpc: u16,
+    http: u16,
+}
+
+impl Collector {
+    /// A collector that listens on ports of its own.
+    pub fn start() -> Self {
+        static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+        let program = PROGRAM.get_or_init(|| go_build("collector", &["."]).join("collector"));
+        let folder = TempDir::new().expect("a folder");
+        let (grpc, http) = (free_port(), free_port());
+        let config = folder.path().join("config.yaml");
+        let received = folder.path().join("received");
+        let text = format!(
+            "receivers:\n  otlp:\n    protocols:\n      grpc: {{endpoint: '127.0.0.1:{grpc}'}}\n      http: {{endpoint: \
+             '127.0.0.1:{http}'}}\nexporters:\n  file: {{path: '{}'}}\nservice:\n  telemetry: {{metrics: {{level: none}}}}\n  \
+             pipelines:\n    traces: {{receivers: [otlp], exporters: [file]}}\n    metrics: {{receivers: [otlp], exporters: \
+             [file]}}\n",
+            received.display()
+        );
+        std::fs::write(&config, text).expect("a file");
+        let child = Command::new(program)
+            .arg(format!("--config=file:{}", config.display()))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the collector runs");
+        let collector = Self {
+            child,
+            folder,
+            grpc,
+            http,
+        };
+        for port in [grpc, http] {
+            wait_until("the collector listens", || {
+                let connected = TcpStream::connect(("127.0.0.1", port));
+                connected.map(drop).map_err(|error| error.to_string())
+            });
+        }
+        collector
+    }
+
+    pub fn http(&self) -> String {
+        format!("http://127.0.0.1:{}", self.http)
+    }
+
+    pub fn grpc(&self) -> String {
+        format!("http://127.0.0.1:{}", self.grpc)
+    }
+
+    /// Every span that it got so far, and who sent it.
+    pub fn spans(&self) -> Vec<(serde_json::Value, serde_json::Value)> {
+        let mut spans = Vec::new();
+        for message in self.messages() {
+            for resource in array(&message["resourceSpans"]) {
+                for scope in array(&resource["scopeSpans"]) {
+                    let sender = &resource["resource"];
+                    let all = array(&scope["spans"]).iter();
+                    spans.extend(all.map(|span| (span.clone(), sender.clone())));
+                }
+            }
+        }
+        spans
+    }
+
+    /// What it got so far.
+    pub fn messages(&self) -> Vec<serde_json::Value> {
+        let file = self.folder.path().join("received");
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        // Only whole lines.
+        let lines = text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        lines
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect()
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The elements of an array, if it is there.
+pub fn array(value: &serde_json::Value) -> &[serde_json::Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A text attribute of a span or of who sent it.
+pub fn attribute<'a>(holder: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+    let mut found = array(&holder["attributes"]).iter();
+    let found = found.find(|attribute| attribute["key"] == name);
+    found.map_or(
+        &serde_json::Value::Null,
+        |attribute| &attribute["value"]["stringValue"],
+    )
+}
+
+/// A port that nobody listens on at the moment.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
 }

@@ -103,10 +103,17 @@ fn starlark_program() -> Option<PathBuf> {
 impl Server {
     /// The runner with the exec runtime and all scripts, and `args` besides.
     pub fn runner(args: &[&str]) -> Self {
+        Self::runner_with(&[], args)
+    }
+
+    /// The same with variables in its environment. What it prints is in `stdout` of its folder.
+    pub fn runner_with(environment: &[(&str, &str)], args: &[&str]) -> Self {
         let folder = TempDir::new().expect("a folder");
+        let stdout = fs::File::create(folder.path().join("stdout")).expect("a file");
         let config = folder.path().join("config.yaml");
         fs::write(&config, exec_config()).expect("a file");
         let mut command = Command::new(binary("function-runner"));
+        command.envs(environment.iter().copied()).stdout(stdout);
         command.args(["--port=0", "--disable-runtimes=pod", IDLE]);
         command.arg(format!("--functions={}", functions().display()));
         command.arg(format!("--config={}", config.display()));

@@ -43,6 +43,7 @@ pub struct Setup<'a> {
     wrapper: Option<String>,
     clock: Option<String>,
     names: Option<&'a NameServer>,
+    variables: Vec<(String, String)>,
 }
 
 impl<'a> Setup<'a> {
@@ -55,6 +56,7 @@ impl<'a> Setup<'a> {
             wrapper: None,
             clock: None,
             names: None,
+            variables: Vec::new(),
         }
     }
 
@@ -88,6 +90,12 @@ impl<'a> Setup<'a> {
         self
     }
 
+    /// With a variable in its environment.
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Starts it and waits until it is ready.
     pub fn start(self) -> Result<Runner> {
         let runner = self.start_unready()?;
@@ -113,7 +121,8 @@ impl<'a> Setup<'a> {
             .env("WRAPPER_SERVER_IMAGE", wrapper)
             .env("KUBECONFIG", self.access)
             .env("POD_NAME", self.name)
-            .env("HOME", folder.path());
+            .env("HOME", folder.path())
+            .envs(self.variables);
         if let Some(offset) = self.clock {
             command
                 .env("LD_PRELOAD", faketime()?)

@@ -6,6 +6,7 @@
 mod bundled;
 mod observed;
 mod planner;
+mod traced;
 mod verdict;
 
 use std::env;
@@ -20,6 +21,7 @@ fn main() {
         planner::WORKLOADS,
         bundled::WORKLOADS,
         observed::WORKLOADS,
+        traced::WORKLOADS,
     ]
     .into_iter()
     .flatten();

@@ -39,10 +39,19 @@ use tokio::{
 use waiting::{FileId, LOOK, NotAhead, Ready, Waiting};
 
 use crate::{
-    command::Command,
+    command::{Command, Variable},
     gate::Gate,
     run::{Completed, Limits, Program, RunError},
 };
+
+/// When a call's process began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// Before the call.
+    Ahead,
+    /// For the call.
+    Now,
+}
 
 /// Runs programs, with processes started ahead. Those end with this value and
 /// what [`Ahead::keep`] has returned.
@@ -143,25 +152,30 @@ impl Ahead {
         input: Bytes,
         limits: Limits,
     ) -> Result<Completed, RunError> {
-        self.run_telling(command, input, limits, || {}).await
+        self.run_telling(command, input, limits, |_| None).await
     }
 
-    /// The same, and tells when the gate has let the call in: until then it waited.
+    /// The same, and tells when the gate has let the call in: until then it waited. What
+    /// it hears may give a process that is started for this call a variable; one that was
+    /// started ahead cannot be told anything but its input.
     pub async fn run_telling(
         &self,
         command: &Command,
         input: Bytes,
         limits: Limits,
-        admitted: impl FnOnce(),
+        mut begins: impl FnMut(Begin) -> Option<Variable>,
     ) -> Result<Completed, RunError> {
         let again = input.clone();
-        let first = self.run_once(command, input, limits, false, admitted);
+        let first = self.run_once(command, input, limits, false, &mut begins);
         match first.await {
             Err(RunError::NotEnoughMemory {
                 has_run: true,
                 was_alone: false,
                 ..
-            }) => self.run_once(command, again, limits, true, || {}).await,
+            }) => {
+                let second = self.run_once(command, again, limits, true, &mut begins);
+                second.await
+            }
             answer => answer,
         }
     }
@@ -172,14 +186,13 @@ impl Ahead {
         input: Bytes,
         limits: Limits,
         alone: bool,
-        admitted: impl FnOnce(),
+        begins: &mut impl FnMut(Begin) -> Option<Variable>,
     ) -> Result<Completed, RunError> {
         let entered = self
             .shared
             .gate
             .enter(command, input.len(), alone, limits.deadline);
         let mut place = entered.await?;
-        admitted();
         // Counted until the answer is there.
         let (_call, program) = match self.shared.bounds.count {
             0 => (None, None),
@@ -193,9 +206,14 @@ impl Ahead {
                 (Some(call), program)
             }
         };
+        let begin = match &program {
+            Some(_) => Begin::Ahead,
+            None => Begin::Now,
+        };
+        let variable = begins(begin);
         let program = match program {
             Some(program) => program,
-            None => Program::start_for_call(command)?,
+            None => Program::start_for_call(command, variable.as_ref())?,
         };
         program.run(input, limits, Some(&mut place)).await
     }

@@ -29,7 +29,7 @@ use rustix::{
 use tokio::sync::oneshot;
 
 use crate::{
-    command::Command,
+    command::{Command, Variable},
     confine::{self, Scratch, limits},
     strays::{self, CallId},
     sys::{self, Ended},
@@ -150,14 +150,14 @@ pub fn adopt_orphans() {
 }
 
 /// Starts a program in a process group of its own.
-pub(crate) fn start(command: &Command) -> io::Result<Started> {
+pub(crate) fn start(command: &Command, variable: Option<&Variable>) -> io::Result<Started> {
     let children = *CHILDREN;
     let starting = Starting::begin(children)?;
     let id = starting.id;
     let (name, value) = strays::mark(id);
     let profile = command.profile();
     let scratch = confine::scratch_for(profile)?;
-    let prepared = command.prepare((name, &value), scratch.as_ref());
+    let prepared = command.prepare((name, &value), variable, scratch.as_ref());
     let mut child = confine::spawn(profile, command.program(), scratch.as_ref(), prepared)
         // What could not become a program may have been seen, and its number may
         // be given to another one.

@@ -19,6 +19,13 @@ pub struct Command {
     profile: Option<Profile>,
 }
 
+/// A variable that only a program of one call sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    pub name: &'static str,
+    pub value: String,
+}
+
 /// Which variables a program sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Environment {
@@ -86,6 +93,7 @@ impl Command {
     pub(crate) fn prepare(
         &self,
         mark: (&OsStr, &OsStr),
+        variable: Option<&Variable>,
         scratch: Option<&Scratch>,
     ) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
@@ -93,6 +101,9 @@ impl Command {
         if self.environment == Environment::Minimal {
             command.env_clear();
             command.envs(env::vars_os().filter(|(name, _)| is_minimal(name)));
+        }
+        if let Some(Variable { name, value }) = variable {
+            command.env(name, value);
         }
         command.env(mark.0, mark.1);
         if let Some(scratch) = scratch {

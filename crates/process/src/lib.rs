@@ -32,10 +32,10 @@ mod run;
 mod strays;
 mod sys;
 
-pub use ahead::{Ahead, Bounds};
+pub use ahead::{Ahead, Begin, Bounds};
 pub use capture::Log;
 pub use children::{Exit, adopt_orphans, end_all};
-pub use command::{Command, Environment};
+pub use command::{Command, Environment, Variable};
 pub use confine::{
     Offered, PROCESSES, Profile, confine_beside, confine_in_container, remove_temporary_directories,
 };

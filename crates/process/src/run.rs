@@ -17,7 +17,7 @@ use tokio::{
 use crate::{
     capture::{CaptureError, Log, capture, capture_log},
     children::{self, Call, Exit, Started},
-    command::Command,
+    command::{Command, Variable},
     confine::Scratch,
     gate::{Outgrown, Over, Place, Refused, Subject},
     holder::{self, Holder},
@@ -135,7 +135,7 @@ impl fmt::Display for Bound {
 
 /// Runs `command` on `input`. Dropping the future ends the program, too.
 pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
-    let started = Program::start_for_call(command)?;
+    let started = Program::start_for_call(command, None)?;
     sys::make_first_to_go(started.call.leader());
     started.run(input, limits, None).await
 }
@@ -152,7 +152,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn start(command: &Command) -> io::Result<Self> {
+    pub(crate) fn start(command: &Command, variable: Option<&Variable>) -> io::Result<Self> {
         let Started {
             call,
             stdin,
@@ -160,7 +160,7 @@ impl Program {
             stderr,
             exit,
             scratch,
-        } = children::start(command)?;
+        } = children::start(command, variable)?;
         Ok(Self {
             call,
             stdin: pipe::Sender::from_owned_fd_unchecked(unblocked(stdin)?)?,
@@ -171,9 +171,12 @@ impl Program {
         })
     }
 
-    pub(crate) fn start_for_call(command: &Command) -> Result<Self, RunError> {
+    pub(crate) fn start_for_call(
+        command: &Command,
+        variable: Option<&Variable>,
+    ) -> Result<Self, RunError> {
         processes::STARTS.of(processes::Started::Call).increment();
-        Self::start(command).map_err(|source| RunError::Start {
+        Self::start(command, variable).map_err(|source| RunError::Start {
             program: command.program().to_owned(),
             source,
         })

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use registry::Timeouts;
 use service::{Evaluator, Handler, Server, Shutdown, Tasks};
+use telemetry::{Identity, Telemetry, metrics::Counts};
 use tokio::time::timeout;
 use tonic::service::Routes;
 
@@ -55,7 +56,15 @@ pub(crate) fn run(config: Config) -> anyhow::Result<()> {
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     let shutdown = Shutdown::listen().context("cannot listen for signals")?;
+    let telemetry = Telemetry::from_environment(
+        &identity(),
+        Some(Counts {
+            snapshot: metrics::snapshot,
+            since: metrics::started(),
+        }),
+    );
     let mut tasks = Tasks::default();
+    tasks.spawn("metrics push", telemetry.pushes_metrics());
     let mut runtimes: Vec<Box<dyn Evaluator>> = Vec::new();
     let mut tags: Vec<Box<dyn TagSource>> = Vec::new();
     let guard = guard(&config, &mut tasks)?;
@@ -70,8 +79,14 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     if !config.runtimes.pod {
         Live::without_pods(&config, exec, &mut tasks).await;
     } else {
-        let (runtime, evaluator) =
-            PodRuntime::start(&config, exec, guard.clone(), &mut tasks).await?;
+        let (runtime, evaluator) = PodRuntime::start(
+            &config,
+            exec,
+            guard.clone(),
+            telemetry.tracing(),
+            &mut tasks,
+        )
+        .await?;
         tags.push(Box::new(runtime.tags()));
         runtimes.push(Box::new(evaluator));
         pods = Some(runtime);
@@ -83,7 +98,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         config.default_image_prefix.clone(),
     )
     .guarded_by(guard);
-    let handler = Handler::new(chain, config.evaluation_timeout);
+    let handler = Handler::new(chain, config.evaluation_timeout).with_tracing(telemetry.tracing());
     let server = Server::new(handler, config.max_message_size)
         .await
         .with_request_memory(memory / REQUESTS)
@@ -122,9 +137,12 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         ended = server.run(listener, shutdown, &mut tasks, stop::stages(&config)) => ended,
         () = announce => Ok(()),
     };
-    if let Some(pods) = pods {
-        pods.stop().await;
-    }
+    let leave = async {
+        if let Some(pods) = pods {
+            pods.stop().await;
+        }
+    };
+    tokio::join!(leave, telemetry.flush(stop::FLUSHED_WITHIN));
     tasks.end().await;
     ended.context("stopped")
 }
@@ -148,6 +166,22 @@ fn guard(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Guard> {
     tasks.spawn("image policy", Arc::clone(&current).watch());
     let client = images::client(&config.registry, Timeouts::default());
     Ok(Guard::new(current, Arc::new(client)))
+}
+
+/// What is said about this process with what it exports.
+fn identity() -> Identity {
+    let is_inside = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let from = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let namespace = || {
+        let file = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+        std::fs::read_to_string(file).ok()
+    };
+    Identity {
+        version: env!("CARGO_PKG_VERSION"),
+        // A pod's host name is its own.
+        pod: from("POD_NAME").or_else(|| from("HOSTNAME").filter(|_| is_inside)),
+        namespace: from("POD_NAMESPACE").or_else(namespace),
+    }
 }
 
 /// Server reflection, so that tools such as grpcurl know the services.

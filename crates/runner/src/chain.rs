@@ -73,11 +73,13 @@ impl Chain {
                 let deadline = evaluation.deadline;
                 let allowed = self.guard.lets_ask(&images::parse(&repository)?);
                 allowed.map_err(|refused| refused.of(&repository))?;
+                let looking = evaluation.trace.span("image tags");
                 let image = self
                     .tags
                     .resolve(&repository, &constraint, deadline)
                     .await?;
                 observed.is_about(&image);
+                drop(looking);
                 evaluation.image = image.clone();
                 let mut output = self.run(evaluation).await?;
                 // The log shall say what the constraint stood for.
@@ -167,6 +169,7 @@ mod tests {
             resource_list: "list".into(),
             deadline: Instant::now(),
             notes: Default::default(),
+            trace: Default::default(),
         };
         let answer = chain.evaluate(evaluation).await;
         (answer, ASKED.take())

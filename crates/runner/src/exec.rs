@@ -19,13 +19,12 @@ pub(crate) use current::Current;
 #[cfg(test)]
 pub(crate) use current::table_for_tests;
 use krm::{FunctionError, Output};
-use metrics::functions::Runtime;
 use moving::MovingTags;
 use own_tags::OwnTags;
 use process::{Ahead, Bounds, Gate, Limits, memory};
 use program::Program;
 use registry::{Metadata, Timeouts};
-use service::{EvaluateError, Evaluation, Evaluator, Tasks};
+use service::{EvaluateError, Evaluation, Evaluator, Tasks, trace::Part};
 
 use crate::{
     config::Config,
@@ -93,6 +92,7 @@ impl Evaluator for ExecRuntime {
             resource_list,
             deadline,
             notes,
+            trace,
             ..
         } = evaluation;
         let table = self.current.table();
@@ -126,31 +126,20 @@ impl Evaluator for ExecRuntime {
             output: self.max_output,
             deadline,
         };
-        let is_file = matches!(function.program, Program::File(_));
-        notes.note(|noted| {
-            noted.runtime = Some(if is_file {
-                Runtime::Exec
-            } else {
-                Runtime::Bundled
-            });
-        });
-        let waiting = notes.waits();
+        notes.note(|noted| noted.runtime = Some(runtime));
+        let mut part = Part::waits(&notes, &trace);
         let answer = match &function.program {
             Program::File(command) | Program::Beside(_, command) => {
-                let mut running = None;
-                let run = self.ahead.run_telling(command, resource_list, limits, || {
-                    drop(waiting);
-                    running = Some(notes.runs());
-                });
+                let begins = |begin| part.process(begin);
+                let run = self
+                    .ahead
+                    .run_telling(command, resource_list, limits, begins);
                 krm::evaluate(&image, run).await.map_err(Into::into)
             }
             Program::Native(native) => {
-                let call = bundled::Call {
-                    image: &image,
-                    notes: &notes,
-                    waiting,
-                };
-                self.threads.run(*native, call, resource_list, limits).await
+                self.threads
+                    .run(*native, &image, resource_list, limits, &mut part)
+                    .await
             }
         };
         let release = function

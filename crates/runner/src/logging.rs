@@ -10,7 +10,14 @@ use tracing_subscriber::{
 use crate::config::LogConfig;
 
 /// Our own crates; everything else is a library.
-const OURS: &[&str] = &["krm", "process", "registry", "runner", "service"];
+const OURS: &[&str] = &[
+    "krm",
+    "process",
+    "registry",
+    "runner",
+    "service",
+    "telemetry",
+];
 
 /// The level at which libraries are heard, too.
 const LIBRARIES: u8 = 4;

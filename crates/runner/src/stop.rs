@@ -3,7 +3,8 @@
 //! ```text
 //! SIGTERM ─► lame duck ─► drain ─► functions are killed ─► the pods are left
 //!            └── --drain-timeout ┘                          ├ starts end at once, deletions end
-//!                                                           └ the lease is given up
+//!                                                           ├ the lease is given up
+//!                                                           └ spans that are left are sent
 //! ```
 //! The lease goes as soon as no call uses the pods any more, and not before: from
 //! then on another runner may adopt or replace them.
@@ -17,6 +18,9 @@ use crate::config::Config;
 /// How long the pod runtime may take to leave its pods: deletions under way and
 /// the lease's end, side by side.
 pub(crate) const PODS_LEFT_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long spans that have not been sent may take, beside that: calls have ended by then.
+pub(crate) const FLUSHED_WITHIN: Duration = PODS_LEFT_WITHIN;
 
 /// The server's part.
 pub(crate) fn stages(config: &Config) -> Stages {
@@ -73,7 +77,7 @@ mod tests {
         };
         let stages = stages(&config);
         assert_eq!(stages.lame_duck, Duration::from_secs(3));
-        let sum = stages.sum() + PODS_LEFT_WITHIN;
+        let sum = stages.sum() + PODS_LEFT_WITHIN.max(FLUSHED_WITHIN);
         assert!(sum + MARGIN < grace, "{sum:?} of {grace:?}");
     }
 }

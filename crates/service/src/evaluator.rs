@@ -4,7 +4,7 @@ use bytes::Bytes;
 use krm::{FunctionError, Output};
 use tokio::time::Instant;
 
-use crate::notes::Notes;
+use crate::{notes::Notes, trace::Trace};
 
 /// One call: run this function on this list, by then.
 #[derive(Debug, Clone)]
@@ -19,6 +19,8 @@ pub struct Evaluation {
     pub deadline: Instant,
     /// For whoever knows something about the call.
     pub notes: Notes,
+    /// Where the call stands in a trace, for what is done for it.
+    pub trace: Trace,
 }
 
 /// Runs functions. Dropping the returned future abandons the call, and whatever

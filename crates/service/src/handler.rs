@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use krm::Output;
-use metrics::calls::{Direction, LISTS, SERVED};
+use metrics::{
+    calls::{Direction, LISTS, SERVED},
+    functions::Runtime,
+};
 use proto::{
     EvaluateFunctionRequest, EvaluateFunctionResponse, function_evaluator_server::FunctionEvaluator,
 };
@@ -15,7 +18,9 @@ use crate::{
     deadline::deadline,
     evaluator::{EvaluateError, Evaluation, Evaluator},
     memory::Memory,
-    notes::Notes,
+    notes::{Noted, Notes},
+    served::Served,
+    trace::Tracing,
 };
 
 /// The gRPC service over an evaluator.
@@ -27,6 +32,7 @@ pub struct Handler<E> {
     /// The calls in flight, which a drain waits for.
     in_flight: TaskTracker,
     memory: Memory,
+    tracing: Arc<Tracing>,
 }
 
 impl<E: Evaluator> Handler<E> {
@@ -36,7 +42,15 @@ impl<E: Evaluator> Handler<E> {
             default_timeout,
             in_flight: TaskTracker::new(),
             memory: Memory::new(),
+            tracing: Arc::default(),
         }
+    }
+
+    /// Takes part in traces.
+    #[must_use]
+    pub fn with_tracing(mut self, tracing: Arc<Tracing>) -> Self {
+        self.tracing = tracing;
+        self
     }
 
     /// The calls in flight.
@@ -76,11 +90,13 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             code: Code::Cancelled,
         };
         let deadline = deadline(request.metadata(), self.default_timeout);
+        let (trace, mut served) = Served::begin(&self.tracing, request.metadata());
         let EvaluateFunctionRequest {
             resource_list,
             image,
             tag,
         } = request.into_inner();
+        let trace_id = served.trace_id();
         let too_long = if image.len() > LONGEST_IMAGE {
             Some(EvaluateError::too_long(&image))
         } else if tag.len() > LONGEST_TAG {
@@ -89,9 +105,9 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             None
         };
         if let Some(error) = too_long {
-            tracing::info!("refused: {error}");
+            tracing::info!(trace_id, "refused: {error}");
             counted.code = Code::InvalidArgument;
-            return Err(error.into());
+            return Err(served.failed(error));
         }
         let bytes_in = resource_list.len();
         LISTS.of(Direction::In).observe(bytes_in as u64);
@@ -102,7 +118,10 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             resource_list,
             deadline,
             notes: Notes::default(),
+            trace,
         };
+        let notes = evaluation.notes.clone();
+        served.span.set("krm.function.image", image.clone());
         // Most calls have none.
         let tag = Some(tag).filter(|tag| !tag.is_empty());
         let answer = self.evaluate(evaluation).await;
@@ -111,6 +130,11 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             .as_ref()
             .map_or(0, |output| output.resource_list.len());
         moving.add(bytes_out);
+        let noted = notes.noted();
+        served.noted(&noted);
+        let Noted { runtime, pod, .. } = &noted;
+        let (queue_wait, run_time) = (noted.queue_wait, noted.run_time);
+        let (runtime, pod) = (runtime.map(Runtime::name), pod.as_deref());
         if answer.is_ok() {
             LISTS.of(Direction::Out).observe(bytes_out as u64);
         }
@@ -130,16 +154,26 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 tracing::info!(
                     image,
                     tag,
+                    runtime,
+                    pod,
                     ?took,
+                    ?queue_wait,
+                    ?run_time,
                     bytes_in,
                     bytes_out,
                     errors_reported,
                     answered_by,
+                    trace_id,
                     "evaluated"
                 );
+                served.succeeded(answered_by);
                 for error in errors.iter().take(MOST_ERRORS_LOGGED) {
                     let error = one_line(&error.to_string());
-                    tracing::warn!(image, "the function succeeded but reported {error}");
+                    tracing::warn!(
+                        image,
+                        trace_id,
+                        "the function succeeded but reported {error}"
+                    );
                 }
                 Ok(Response::new(EvaluateFunctionResponse {
                     resource_list,
@@ -153,24 +187,34 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                     tracing::info!(
                         image,
                         tag,
+                        runtime,
+                        pod,
                         ?took,
+                        ?queue_wait,
+                        ?run_time,
                         bytes_in,
                         ?code,
                         answered_by,
+                        trace_id,
                         "refused: {error}"
                     );
                 } else {
                     tracing::warn!(
                         image,
                         tag,
+                        runtime,
+                        pod,
                         ?took,
+                        ?queue_wait,
+                        ?run_time,
                         bytes_in,
                         ?code,
                         answered_by,
+                        trace_id,
                         "failed: {error}"
                     );
                 }
-                Err(error.into())
+                Err(served.failed(error))
             }
         }
     }

@@ -15,11 +15,13 @@ mod memory;
 mod message_limit;
 mod notes;
 mod panics;
+mod served;
 mod server;
 mod signals;
 mod status;
 mod stop;
 mod tasks;
+pub mod trace;
 
 pub use connections::{Plain, Transport};
 pub use evaluator::{EvaluateError, Evaluation, Evaluator};
@@ -31,6 +33,7 @@ pub use server::{Server, bind, max_output};
 pub use signals::Shutdown;
 pub use stop::Stages;
 pub use tasks::{TaskEnded, Tasks};
+pub use trace::{Span, Trace, Tracing};
 
 /// What a verbosity from 0 to 5, as both servers take it, lets through. 3 and 4
 /// differ in whether libraries are heard, which only the runner tells apart.

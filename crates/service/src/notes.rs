@@ -26,6 +26,8 @@ pub struct Noted {
     pub image: Option<Arc<str>>,
     pub runtime: Option<Runtime>,
     pub pod: Option<Arc<str>>,
+    /// Of the image that ran in it.
+    pub digest: Option<Arc<str>>,
     /// How long the call has waited for a processor, for memory or for a pod.
     pub queue_wait: Duration,
     /// How long the function took, without its waiting.

@@ -4,7 +4,7 @@
 use std::{backtrace::Backtrace, panic, panic::PanicHookInfo};
 
 /// From here on panics are one line of the log each: where it was, and the words
-/// that are part of the program. With `RUST_BACKTRACE=1` the calls that led there follow.
+/// that are part of the program. With `RUST_BACKTRACE=1` also the calls that led there.
 pub fn log_panics() {
     panic::set_hook(Box::new(log));
 }
@@ -16,14 +16,15 @@ fn log(info: &PanicHookInfo<'_>) {
     let place = place.unwrap_or_else(|| "an unknown place".to_owned());
     let said = words(info);
     let backtrace = Backtrace::capture();
+    let is_captured = backtrace.status() == std::backtrace::BacktraceStatus::Captured;
+    // A text field is quoted, so it stays one line.
+    let backtrace = is_captured.then(|| backtrace.to_string());
     tracing::error!(
         thread,
         place,
+        backtrace,
         "this is a bug, please report it: panicked, {said}"
     );
-    if let std::backtrace::BacktraceStatus::Captured = backtrace.status() {
-        tracing::error!("called by:\n{backtrace}");
-    }
 }
 
 /// Words that were put together at run time may quote anything.

@@ -17,6 +17,7 @@ mod fit;
 use std::collections::HashMap;
 
 use krm::{Failure, FunctionError, resource_list::FunctionResult};
+use opentelemetry::trace::TraceId;
 use process::Exit;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, PreconditionViolation, StatusExt as _};
@@ -53,7 +54,7 @@ impl EvaluateError {
         }
     }
 
-    fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::InvalidImage { .. } => "INVALID_IMAGE",
             Self::InvalidTag { .. } => "INVALID_TAG",
@@ -123,12 +124,26 @@ impl EvaluateError {
 
 impl From<EvaluateError> for Status {
     fn from(error: EvaluateError) -> Self {
+        error.into_status(None)
+    }
+}
+
+impl EvaluateError {
+    /// What the caller hears. If the call is part of a trace, its number comes last: by
+    /// that everything else can be found.
+    pub(crate) fn into_status(self, trace: Option<TraceId>) -> Status {
+        let error = self;
+        let trace = trace.map_or_else(String::new, |id| format!("\n(trace {id})"));
         let mut headline = None;
         if let EvaluateError::Remote { status, .. } = &error {
-            if fit::fits(status.message(), status.details()) {
+            // Our own wrapper has said it already.
+            let message = status.message();
+            let trace = Some(&*trace).filter(|trace| !message.ends_with(trace));
+            let message = format!("{message}{}", trace.unwrap_or_default());
+            if fit::fits(&message, status.details()) {
                 // Its other headers belong to the other connection.
                 let details = bytes::Bytes::copy_from_slice(status.details());
-                return Status::with_details(status.code(), status.message(), details);
+                return Status::with_details(status.code(), message, details);
             }
             // Ours are always small enough; this is somebody else's.
             headline = Some(status.message().to_owned());
@@ -145,7 +160,7 @@ impl From<EvaluateError> for Status {
         if results.not_read > 0 {
             lines.push_str(&format!("\n(and {} more results)", results.not_read));
         }
-        let message = fit::message(&headline, &lines, &log);
+        let message = fit::message(&headline, &lines, &log, &trace);
         let details = details(&error, &results.list, &log, fit::left_for_details(&message));
         Status::with_error_details(error.code(), message, details)
     }

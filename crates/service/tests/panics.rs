@@ -33,10 +33,8 @@ fn a_panic_is_logged_with_its_place_and_without_what_it_quotes() {
     catch_unwind(move || panic!("cannot read {secret}")).unwrap_err();
     catch_unwind(|| panic!("no such place")).unwrap_err();
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| line.contains("panicked"))
-        .collect();
+    // With a backtrace, too: whether there is one is up to the environment.
+    let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
     assert!(
         lines.iter().all(|line| line.contains("tests/panics.rs:")),

@@ -17,13 +17,17 @@ use std::{
     ffi::{OsStr, OsString},
     path::Path,
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
 use args::{Args, Request};
 use krm::Output;
 use process::{Ahead, Bounds, Command, Environment, Gate, Limits, Profile, memory};
-use service::{EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown, Stages, Tasks};
+use service::{
+    EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown, Stages, Tasks, Tracing,
+    trace::{Part, Propagators},
+};
 
 /// For callers that send no deadline; the runner always does.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -98,7 +102,7 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
             tasks.spawn("processes", function.ahead.keep());
             tasks.spawn("metrics", scraped::serve());
             let server = Server::new(
-                Handler::new(function, DEFAULT_TIMEOUT),
+                Handler::new(function, DEFAULT_TIMEOUT).with_tracing(listens_only()),
                 args.max_message_size,
             );
             let memory = process::memory::budget(None);
@@ -109,6 +113,15 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
             let stages = Stages::new(Duration::ZERO, DRAIN_TIMEOUT);
             Ok(server.run(listener, shutdown, &mut tasks, stages).await?)
         })
+}
+
+/// Log lines and the function hear of the runner's trace, however it is told. Spans
+/// are the runner's: its own span of the call says how long this server took.
+fn listens_only() -> Arc<Tracing> {
+    Arc::new(Tracing {
+        tracer: None,
+        propagators: Propagators::ALL,
+    })
 }
 
 /// The function of this container.
@@ -143,13 +156,19 @@ impl Evaluator for Function {
             image,
             resource_list,
             deadline,
+            notes,
+            trace,
             ..
         } = evaluation;
         let limits = Limits {
             output: self.max_output,
             deadline,
         };
-        let run = self.ahead.run(&self.command, resource_list, limits);
+        let mut part = Part::waits(&notes, &trace);
+        let begins = |begin| part.process(begin);
+        let run = self
+            .ahead
+            .run_telling(&self.command, resource_list, limits, begins);
         Ok(krm::evaluate(&image, run).await?)
     }
 }

@@ -62,7 +62,7 @@ pub(super) struct Ready {
 
 impl Waiting {
     pub(super) fn start(command: &Command) -> Result<Self, NotAhead> {
-        let program = Program::start(command)?;
+        let program = Program::start(command, None)?;
         metrics::processes::STARTS
             .of(metrics::processes::Started::Ahead)
             .increment();

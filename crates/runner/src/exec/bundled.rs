@@ -18,7 +18,7 @@ use functions::{
 };
 use krm::{Failure, FunctionError, Output};
 use process::{Command, Completed, Environment, Exit, Limits, Profile};
-use service::{EvaluateError, Notes, Waiting};
+use service::{EvaluateError, trace::Part};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, error::Elapsed, timeout_at},
@@ -65,14 +65,6 @@ pub(crate) fn all() -> impl Iterator<Item = Chosen> {
     releases.filter(|chosen| program(*chosen).is_some())
 }
 
-/// A call of such a function.
-pub(super) struct Call<'a> {
-    pub(super) image: &'a str,
-    pub(super) notes: &'a Notes,
-    /// Until there is a thread for it.
-    pub(super) waiting: Waiting,
-}
-
 /// Threads for functions of this process.
 #[derive(Debug, Clone)]
 pub(super) struct Threads(Arc<Semaphore>);
@@ -87,23 +79,18 @@ impl Threads {
     pub(super) async fn run(
         &self,
         native: Chosen,
-        call: Call<'_>,
+        image: &str,
         resource_list: Bytes,
         limits: Limits,
+        part: &mut Part<'_>,
     ) -> Result<Output, EvaluateError> {
-        let Call {
-            image,
-            notes,
-            waiting,
-        } = call;
         let failed = |failure| FunctionError::new(image, failure);
         let late = || failed(Failure::DeadlineExceeded { log: Bytes::new() }).into();
         let permits = Arc::clone(&self.0);
         let Ok(Ok(permit)) = timeout_at(limits.deadline, permits.acquire_owned()).await else {
             return Err(late());
         };
-        drop(waiting);
-        let _running = notes.runs();
+        part.runs(|trace| trace.span("native function"));
         let clock = Clock::until(limits.deadline.into_std());
         // A caller that gives up, or whose time is up, stops the function.
         let guard = Cancel(clock.clone());

@@ -14,6 +14,7 @@ use std::{
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use registry::Digest;
+use service::trace::SpanContext;
 use tokio::{
     sync::Semaphore,
     task::spawn_blocking,
@@ -68,8 +69,23 @@ pub struct Connection {
     pub name: Arc<str>,
     pub channel: Channel,
     pub usage: Usage,
-    /// What the pod is made of, as it says; `None`: nobody knows.
+    pub origin: Origin,
+}
+
+/// Where a pod comes from, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Of the image that runs in it, as the pod says; `None`: nobody knows.
     pub digest: Option<Digest>,
+    /// The start that it came from, if that is part of a trace.
+    pub start: Option<Arc<Start>>,
+}
+
+/// A pod's start that is part of a trace.
+#[derive(Debug)]
+pub struct Start {
+    pub span: SpanContext,
+    pub ended: Instant,
 }
 
 /// Where a wrapper is.

@@ -22,7 +22,7 @@ use metrics::{
 use past::{Loss, Past};
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
 use registry::Reference;
-use service::{EvaluateError, Evaluation, Evaluator, Notes};
+use service::{EvaluateError, Evaluation, Evaluator, Notes, Trace, trace::Part};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until, timeout_at},
@@ -82,19 +82,21 @@ impl<W: Witness> Evaluator for PodEvaluator<W> {
         notes.note(|noted| noted.runtime = Some(Runtime::Pod));
         let mut past = Past::default();
         loop {
-            let waiting = notes.waits();
-            let lease = self.next(&evaluation, &mut past).await?;
+            let mut part = Part::waits(&evaluation.notes, &evaluation.trace);
+            let lease = self.next(&evaluation, &mut past, &mut part).await?;
             if !self.is_admitted(&reference, &lease, &evaluation).await? {
                 continue;
             }
-            drop(waiting);
             let name = Arc::clone(&lease.connection.name);
-            notes.note(|noted| noted.pod = Some(Arc::clone(&name)));
+            evaluation.notes.note(|noted| {
+                noted.pod = Some(Arc::clone(&name));
+                let digest = lease.connection.origin.digest.as_ref();
+                noted.digest = digest.map(|digest| digest.to_string().into());
+            });
             past.goes_on_in(image, &name);
             let restarts = self.witness.restarts(&name);
-            let running = notes.runs();
-            let called = self.call(&lease.connection, &evaluation).await;
-            drop(running);
+            let called = self.call(&lease.connection, &evaluation, &mut part).await;
+            drop(part);
             match called {
                 Called::Answered(answer) => return answer,
                 Called::NeverSent(cause) => {
@@ -136,9 +138,10 @@ impl<W: Witness> PodEvaluator<W> {
         &self,
         evaluation: &Evaluation,
         past: &mut Past,
+        part: &mut Part<'_>,
     ) -> Result<Lease<Connection>, EvaluateError> {
         let avoid = past.avoid.clone();
-        let mut acquire = pin!(self.acquire(evaluation, &avoid));
+        let mut acquire = pin!(self.acquire(evaluation, &avoid, part));
         let acquired = match past.losses.last_mut().filter(|last| last.death.is_none()) {
             None => acquire.await,
             // Cancel-safe: `acquire` goes on where it was.
@@ -157,6 +160,7 @@ impl<W: Witness> PodEvaluator<W> {
         &self,
         evaluation: &Evaluation,
         avoid: &[crate::pool::PodId],
+        part: &mut Part<'_>,
     ) -> Result<Lease<Connection>, EvaluateError> {
         let Evaluation {
             image, deadline, ..
@@ -173,13 +177,25 @@ impl<W: Witness> PodEvaluator<W> {
             }
         }
         let mut has_looked = false;
+        let asked = Instant::now();
         loop {
             let settings = self.functions.settings(image);
-            let lease = self.pool.acquire_again(image, settings, avoid);
+            let lease = self
+                .pool
+                .acquire_again(image, settings, avoid, part.within());
             // Cancel-safe: a place that is given up is free.
             match timeout_at(*deadline, lease).await {
-                Ok(Ok(lease)) => return Ok(lease),
+                Ok(Ok(lease)) => {
+                    let start = lease.connection.origin.start.as_ref();
+                    if let Some(start) = start.filter(|start| start.ended >= asked) {
+                        part.span().link_elsewhere(&start.span);
+                    }
+                    return Ok(lease);
+                }
                 Ok(Err(error)) => {
+                    if let Some(start) = error.failed_start() {
+                        part.span().link_elsewhere(start);
+                    }
                     let is_new = !has_looked && self.has_moved_since(image, &error).await;
                     if !is_new {
                         return Err(refused(image.clone(), error));
@@ -204,7 +220,7 @@ impl<W: Witness> PodEvaluator<W> {
         lease: &Lease<Connection>,
         evaluation: &Evaluation,
     ) -> Result<bool, EvaluateError> {
-        let digest = lease.connection.digest.as_ref();
+        let digest = lease.connection.origin.digest.as_ref();
         match self
             .guard
             .admit_pod(image, digest, evaluation.deadline)
@@ -252,7 +268,12 @@ impl<W: Witness> PodEvaluator<W> {
         }
     }
 
-    async fn call(&self, connection: &Connection, evaluation: &Evaluation) -> Called {
+    async fn call(
+        &self,
+        connection: &Connection,
+        evaluation: &Evaluation,
+        part: &mut Part<'_>,
+    ) -> Called {
         let Evaluation {
             image,
             resource_list,
@@ -265,6 +286,12 @@ impl<W: Witness> PodEvaluator<W> {
             tag: String::new(),
         });
         request.set_timeout(deadline.saturating_duration_since(Instant::now()));
+        part.runs(Trace::call);
+        if part.span().is_recorded() {
+            let name = connection.name.to_string();
+            part.span().set("k8s.pod.name", name);
+        }
+        part.within().inject(request.metadata_mut());
         let mut client = FunctionEvaluatorClient::new(connection.channel.clone())
             .max_encoding_message_size(self.max_message_size)
             .max_decoding_message_size(self.max_message_size);
@@ -280,9 +307,16 @@ impl<W: Witness> PodEvaluator<W> {
         SENT.ended(metrics::Code::from_number(code.into()), begin.elapsed());
         let response = match answer {
             Ok(Ok(response)) => response.into_inner(),
-            Ok(Err(status)) => return judged(image, status, *deadline),
-            Err(_) => return Called::Answered(Err(time_is_up(image))),
+            Ok(Err(status)) => {
+                part.span().answered(status.code());
+                return judged(image, status, *deadline);
+            }
+            Err(_) => {
+                part.span().answered(Code::DeadlineExceeded);
+                return Called::Answered(Err(time_is_up(image)));
+            }
         };
+        part.span().answered(Code::Ok);
         if connection.usage.is_first_answer() {
             let (name, took) = (&connection.name, begin.elapsed().as_millis());
             tracing::info!(%name, "a pod's first answer took {took} ms");

@@ -15,6 +15,7 @@ mod phases;
 mod remove;
 #[cfg(test)]
 mod tests;
+mod traced;
 mod wrapper;
 
 use std::{
@@ -29,12 +30,14 @@ use kube::Api;
 pub use phases::Phase;
 use phases::{Phases, Told};
 use registry::{Client, Metadata, Reference};
+use service::{Trace, Tracing};
 use tokio::time::{Instant, timeout_at};
+use traced::traced;
 
 use super::{
     api::Gate,
     check,
-    connect::{Address, Connection},
+    connect::{Address, Connection, Origin},
     current_template::CurrentTemplate,
     functions::Functions,
     names::pod_name,
@@ -49,6 +52,9 @@ use crate::{
     policy::Guard,
     pool::{Failure, Launcher, PodId},
 };
+
+/// A start in a trace.
+const SPAN: &str = "pod start";
 
 #[derive(Debug)]
 pub struct PodLauncher {
@@ -72,12 +78,22 @@ pub struct PodLauncher {
     pub pull_secret: Option<PullSecret>,
     pub pull_secret_name: String,
     pub(crate) guard: Guard,
+    pub tracing: Arc<Tracing>,
 }
 
 impl Launcher for PodLauncher {
     type Connection = Connection;
 
-    async fn start(&self, function: &str, pod: PodId) -> Result<Connection, Failure> {
+    async fn start(
+        &self,
+        function: &str,
+        pod: PodId,
+        cause: &Trace,
+    ) -> Result<Connection, Failure> {
+        let mut span = match cause.id() {
+            Some(_) => cause.span(SPAN),
+            None => self.tracing.unasked(SPAN),
+        };
         let began = Instant::now();
         let deadline = began + self.start_timeout;
         let clock = Clock(Mutex::new(Phases::begin(began)));
@@ -109,7 +125,8 @@ impl Launcher for PodLauncher {
             outcome.as_ref().err(),
             is_late,
         );
-        outcome
+        span.set("krm.function.image", function.to_owned());
+        traced(span, phases.spent(now), began, outcome)
     }
 
     fn adopted(&self, pod: PodId, connection: &Connection) {
@@ -182,7 +199,10 @@ impl PodLauncher {
             name: name.into(),
             channel,
             usage,
-            digest: Some(image.digest.clone()),
+            origin: Origin {
+                digest: Some(image.digest.clone()),
+                start: None,
+            },
         })
     }
 

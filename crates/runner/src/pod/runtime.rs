@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
 use registry::{Metadata, TagLists, Timeouts};
-use service::Tasks;
+use service::{Tasks, Tracing};
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
     time::timeout,
@@ -66,6 +66,7 @@ impl PodRuntime {
         config: &Config,
         exec: Option<Arc<exec::Current>>,
         guard: Guard,
+        tracing: Arc<Tracing>,
         tasks: &mut Tasks,
     ) -> Result<(Self, PodEvaluator)> {
         let wrapper = env::var(WRAPPER_IMAGE).unwrap_or_default();
@@ -77,7 +78,7 @@ impl PodRuntime {
             )
         })?;
         let cluster = Cluster::find().await?;
-        let parts = Parts::make(config, &cluster, &wrapper, guard.clone(), tasks);
+        let parts = Parts::make(config, &cluster, &wrapper, guard.clone(), tracing, tasks);
         let (worker, pool) = Worker::new(
             Arc::clone(&parts.launcher),
             config.pod.scan_interval,
@@ -210,6 +211,7 @@ impl Parts {
         cluster: &Cluster,
         wrapper: &str,
         guard: Guard,
+        tracing: Arc<Tracing>,
         tasks: &mut Tasks,
     ) -> Self {
         let (pod, registry) = (&config.pod, &config.registry);
@@ -268,6 +270,7 @@ impl Parts {
             pull_secret,
             pull_secret_name: registry.pull_secret.clone(),
             guard,
+            tracing,
         };
         Self {
             launcher: Arc::new(launcher),

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use super::{
     blueprint::{OWNER, RECLAIM_AFTER, settings_version},
     care::{Care, care, extension},
-    connect::Connection,
+    connect::{Connection, Origin},
     judge::{Circumstances, Services, Verdict, is_orphan, judge},
     launch::PodLauncher,
     owners::{Census, Life, Owners},
@@ -265,10 +265,13 @@ impl Sweeper {
                     name: name.into(),
                     channel,
                     usage,
-                    digest: pod
-                        .image_digest
-                        .as_deref()
-                        .and_then(|text| text.parse().ok()),
+                    origin: Origin {
+                        digest: pod
+                            .image_digest
+                            .as_deref()
+                            .and_then(|text| text.parse().ok()),
+                        start: None,
+                    },
                 };
                 let settings = launcher.functions.settings(function);
                 self.pool.adopt(function, settings, connection);

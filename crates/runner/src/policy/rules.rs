@@ -1,7 +1,8 @@
 //! The rules as plain data, and what they say about an image: pure.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
+pub(crate) use metrics::functions::Runtime;
 use registry::{Digest, PublicKey, Reference};
 
 use super::pattern::{Pattern, Tags};
@@ -48,24 +49,6 @@ pub(crate) enum Mode {
     Warn,
 }
 
-/// What runs a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Runtime {
-    Bundled,
-    Exec,
-    Pod,
-}
-
-impl fmt::Display for Runtime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bundled => "bundled",
-            Self::Exec => "exec",
-            Self::Pod => "pod",
-        })
-    }
-}
-
 /// What is to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
@@ -102,8 +85,9 @@ pub(crate) enum Denial {
     #[error("rule {rule:?} of the image policy allows it by digest only; ask for {instead}")]
     WithoutDigest { rule: String, instead: String },
     #[error(
-        "rule {rule:?} of the image policy does not allow it in the {runtime} runtime, only in \
-         {allowed}"
+        "rule {rule:?} of the image policy does not allow it in the {} runtime, only in \
+         {allowed}",
+        runtime.name()
     )]
     Runtime {
         rule: String,
@@ -144,7 +128,7 @@ impl Policy {
             verify,
         } = conditions;
         if !runtimes.is_empty() && !runtimes.contains(&runtime) {
-            let allowed: Vec<String> = runtimes.iter().map(ToString::to_string).collect();
+            let allowed: Vec<_> = runtimes.iter().map(|runtime| runtime.name()).collect();
             return Decision::Deny(Denial::Runtime {
                 rule: name(),
                 runtime,

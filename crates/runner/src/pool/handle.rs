@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use service::{Trace, trace::SpanContext};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -25,6 +26,7 @@ pub(super) enum Message<C> {
     Acquire {
         caller: CallerId,
         event: Event,
+        trace: Trace,
         answer: oneshot::Sender<Result<Lease<C>, Refusal>>,
     },
     /// Anything else that happened.
@@ -61,6 +63,18 @@ pub enum AcquireError {
     Refused(Refusal),
     /// The pool is shutting down.
     Closed,
+}
+
+impl AcquireError {
+    /// The start that failed, if it is part of a trace.
+    pub fn failed_start(&self) -> Option<&SpanContext> {
+        match self {
+            Self::Refused(Refusal::PodFailed(failure) | Refusal::Remembered { failure, .. }) => {
+                failure.start.as_deref()
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A pod that may be used until this is dropped.
@@ -119,16 +133,18 @@ impl<C> Pool<C> {
         function: &str,
         settings: Settings,
     ) -> Result<Lease<C>, AcquireError> {
-        self.acquire_again(function, settings, &[]).await
+        let trace = Trace::default();
+        self.acquire_again(function, settings, &[], &trace).await
     }
 
     /// The same for a caller that was sent to some pods before, in vain: any other is
-    /// better.
+    /// better. A pod that has to be started for it is started within `trace`.
     pub async fn acquire_again(
         &self,
         function: &str,
         settings: Settings,
         avoid: &[PodId],
+        trace: &Trace,
     ) -> Result<Lease<C>, AcquireError> {
         let caller = CallerId(self.last_caller.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
@@ -148,6 +164,7 @@ impl<C> Pool<C> {
         let asked = self.messages.send(Message::Acquire {
             caller,
             event,
+            trace: trace.clone(),
             answer,
         });
         asked.map_err(|_| AcquireError::Closed)?;

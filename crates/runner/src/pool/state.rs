@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use service::trace::SpanContext;
+
 /// A call that wants a pod, or has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerId(pub u64);
@@ -57,6 +59,8 @@ pub struct Failure {
     pub outlook: Outlook,
     /// The digest of the image that failed, if it was known.
     pub digest: Option<Arc<str>>,
+    /// The start that failed, if it is part of a trace.
+    pub start: Option<Arc<SpanContext>>,
 }
 
 /// Without what the container has written: that is for callers, and never for a log.
@@ -86,6 +90,7 @@ impl Failure {
             log: "".into(),
             outlook: Outlook::Passing,
             digest: None,
+            start: None,
         }
     }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use metrics::pods::REMOVALS;
+use service::Trace;
 use tokio::{
     sync::{mpsc, oneshot},
     task::{self, JoinError, JoinSet},
@@ -30,11 +31,13 @@ pub trait Launcher: Send + Sync + 'static {
     type Connection: Clone + Send + Sync + 'static;
 
     /// Brings up a pod of `function` and connects to it, or says why not, in
-    /// words for the callers.
+    /// words for the callers. `cause` is the call that it is started for; empty if it
+    /// is for none.
     fn start(
         &self,
         function: &str,
         pod: PodId,
+        cause: &Trace,
     ) -> impl Future<Output = Result<Self::Connection, Failure>> + Send;
 
     /// From now on a pod that was connected to elsewhere is known by this number.
@@ -79,6 +82,8 @@ pub struct Worker<L: Launcher> {
     /// Pods that are to be deleted as soon as their start has ended, one way or
     /// the other: what is half made cannot be removed for certain.
     doomed: HashSet<PodId>,
+    /// The call that is being decided on: what is started now, is started for it.
+    cause: Trace,
 }
 
 impl<L: Launcher> Worker<L> {
@@ -105,6 +110,7 @@ impl<L: Launcher> Worker<L> {
             checks: JoinSet::new(),
             checking: HashMap::new(),
             doomed: HashSet::new(),
+            cause: Trace::default(),
         };
         (worker, pool)
     }
@@ -142,9 +148,12 @@ impl<L: Launcher> Worker<L> {
                 caller,
                 answer,
                 event,
+                trace,
             } => {
                 self.answers.insert(caller, answer);
+                self.cause = trace;
                 self.decide(event);
+                self.cause = Trace::default();
             }
             Message::Adopt {
                 function,
@@ -215,9 +224,10 @@ impl<L: Launcher> Worker<L> {
             Action::Start { pod, function } => {
                 let launcher = Arc::clone(&self.launcher);
                 let stop = self.no_more_starts.clone();
+                let cause = self.cause.clone();
                 // What is half made is adopted or collected by the next runner.
                 let start = async move {
-                    let start = stop.run_until_cancelled(launcher.start(&function, pod));
+                    let start = stop.run_until_cancelled(launcher.start(&function, pod, &cause));
                     let ended = || Err(Failure::passing("the runner is shutting down"));
                     start.await.unwrap_or_else(ended)
                 };

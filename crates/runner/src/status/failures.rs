@@ -74,6 +74,10 @@ fn advice(error: &EvaluateError, code: Code) -> &'static str {
             "Check the image's name. `function-runner fn list` shows the bundled functions; others \
              need the pod runtime, or an entry in --config."
         }
+        EvaluateError::PermissionDenied { .. } => {
+            "The image policy keeps it out: `function-runner inspect IMAGE --policy FILE` shows which \
+             rule, and what it asks for."
+        }
         EvaluateError::NoMatchingTag { .. } => "Widen the constraint, or publish a tag that fits.",
         EvaluateError::QueueFull { .. } => {
             "Too many calls of this function at once: raise --max-parallel-pods-per-function or \

@@ -12,13 +12,14 @@ const MESSAGE_BUDGET: usize = BUDGET * 3 / 4;
 pub(super) const OVERHEAD: usize = 80;
 
 /// Headline, results and log as one text that costs at most [`MESSAGE_BUDGET`].
-/// The headline is cut last, the log first.
-pub(super) fn message(headline: &str, results: &str, log: &str) -> String {
+/// The headline is cut last, the log first, and the short `end` never.
+pub(super) fn message(headline: &str, results: &str, log: &str, end: &str) -> String {
     let headline = shorten_to_cost(headline, MESSAGE_BUDGET * 2 / 3);
+    let budget = MESSAGE_BUDGET - cost(end);
     let mut message = headline;
     for (title, part, share) in [("\n", results, 2), ("\nstderr:\n", log, 1)] {
         if !part.is_empty() {
-            let left = MESSAGE_BUDGET.saturating_sub(cost(&message) + cost(title));
+            let left = budget.saturating_sub(cost(&message) + cost(title));
             // Results leave half of the room to a log that comes after them.
             let all = cost(results) + cost(log) <= left;
             let room = if share == 2 && !log.is_empty() && !all {
@@ -30,6 +31,7 @@ pub(super) fn message(headline: &str, results: &str, log: &str) -> String {
             message.push_str(&shorten_to_cost(part, room));
         }
     }
+    message.push_str(end);
     message
 }
 

@@ -36,7 +36,7 @@ fn reason(phase: Option<Phase>, outlook: Outlook, is_late: bool) -> StartFailure
         _ if is_late => StartFailure::Timeout,
         (None | Some(Phase::Metadata), _) => StartFailure::Image,
         (Some(Phase::Create), _) => StartFailure::Create,
-        (_, Outlook::Lasting) => StartFailure::Lasting,
+        (_, Outlook::Lasting | Outlook::Denied) => StartFailure::Lasting,
         (_, Outlook::Passing) => StartFailure::Passing,
         (_, Outlook::Taken) => StartFailure::Taken,
     }

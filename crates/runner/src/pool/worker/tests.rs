@@ -33,7 +33,7 @@ struct Seen {
 impl Launcher for Fake {
     type Connection = PodId;
 
-    async fn start(&self, function: &str, pod: PodId) -> Result<PodId, Failure> {
+    async fn start(&self, function: &str, pod: PodId, _: &Trace) -> Result<PodId, Failure> {
         self.0.lock().unwrap().started.push(pod);
         sleep(Duration::from_secs(1)).await;
         match function {

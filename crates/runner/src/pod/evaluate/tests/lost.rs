@@ -28,7 +28,7 @@ use tonic::{
 
 use super::*;
 use crate::{
-    pod::{check, functions::Defaults, roster::Usage},
+    pod::{check, connect::Origin, functions::Defaults, roster::Usage},
     pool::{Launcher, PodId, Settings, Worker},
 };
 
@@ -123,7 +123,7 @@ impl FunctionEvaluator for Function {
 impl Launcher for Arc<World> {
     type Connection = Connection;
 
-    async fn start(&self, function: &str, pod: PodId) -> Result<Connection, Failure> {
+    async fn start(&self, function: &str, pod: PodId, _: &Trace) -> Result<Connection, Failure> {
         self.started.fetch_add(1, Ordering::Relaxed);
         if function == "broken" {
             let digest = *self.digest.lock().unwrap();
@@ -145,10 +145,10 @@ impl Launcher for Arc<World> {
         });
         let endpoint = Endpoint::from_static("http://pod");
         Ok(Connection {
-            digest: None,
             name,
             channel: endpoint.connect_with_connector_lazy(connector),
             usage: Usage::new(),
+            origin: Origin::default(),
         })
     }
 
@@ -236,6 +236,7 @@ impl Bed {
             resource_list: "list".into(),
             deadline: Instant::now() + seconds * SECOND,
             notes: Default::default(),
+            trace: Default::default(),
         };
         self.evaluator.evaluate(evaluation).await
     }
