@@ -178,7 +178,12 @@ pub(crate) fn field_text(text: &str) -> Node {
             Content::Scalar {
                 value,
                 style: ScalarStyle::Plain,
-            } => root.tag == Tag::Str && !is_old_boolean(value) && !is_base_60(value),
+            } => {
+                // A date is text to YAML 1.1's reader.
+                matches!(root.tag, Tag::Str | Tag::Timestamp)
+                    && !is_old_boolean(value)
+                    && !is_base_60(value)
+            }
             Content::Scalar { .. } => true,
             _ => false,
         })

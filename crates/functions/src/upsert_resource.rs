@@ -73,6 +73,12 @@ impl Function for UpsertResource {
     }
 }
 
+/// The file that the object is wanted in: whatever is written there, `null` too.
+fn target(object: &Node) -> &str {
+    let target = object.at(&["metadata", "annotations", TARGET]);
+    target.and_then(Node::value).unwrap_or("")
+}
+
 fn has_metadata(object: &Node) -> bool {
     let fields = ["apiVersion", "kind", "metadata"];
     let says_something = |node: &Node| {
@@ -117,7 +123,7 @@ impl UpsertResource {
         if !replaced {
             let mut added = object;
             let target = match self.knows_lists_and_targets {
-                true => added.annotation(TARGET).to_owned(),
+                true => target(&added).to_owned(),
                 false => String::new(),
             };
             let mut own = own;
@@ -137,7 +143,7 @@ impl UpsertResource {
         if !self.knows_lists_and_targets {
             return same;
         }
-        let target = object.annotation(TARGET);
+        let target = target(object);
         same && object.group_version().0 == item.group_version().0
             && (target.is_empty() || target == item.annotation(self.place[0]))
     }

@@ -105,6 +105,9 @@ impl Referrer {
             "RoleBinding" => node.get("subjects").map_or(&[][..], Node::items),
             _ => &[],
         };
+        if !subjects.iter().all(Node::is_mapping) {
+            return Err(format!("a subject of {:?} is not a mapping", id(node)));
+        }
         let accounts = subjects
             .iter()
             .filter(|subject| subject.kind() == "ServiceAccount");
