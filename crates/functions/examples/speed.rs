@@ -1,7 +1,8 @@
 //! Compares a bundled function with its Go program: `speed FUNCTION PROGRAM INPUT [CALLS]`.
 //! Both run in turn, so that whatever else the machine does falls on both, and
 //! the ratios of time, of processor time and of memory are printed. INPUT is a file,
-//! or `configmaps=BYTES` or `deployments=BYTES` for a made-up list.
+//! or `canonical=BYTES`, `mixed=BYTES` or `odd=BYTES` for a list of Deployments as kyaml
+//! writes them, with one in ten as people write them, or with all of them so.
 
 use std::{
     env, fs,
@@ -11,6 +12,10 @@ use std::{
 };
 
 use functions::{Clock, catalog};
+use lists::{CONFIGS, Objects, list};
+
+#[path = "../../../bench/src/lists.rs"]
+mod lists;
 
 fn main() {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -25,17 +30,27 @@ fn main() {
             std::process::exit(2);
         }
     };
-    let function = catalog::find(function).expect("a bundled function");
-    let input = match input.split_once('=') {
-        Some(("configmaps", bytes)) => list(CONFIG_MAP, bytes).into_bytes(),
-        Some(("deployments", bytes)) => list(DEPLOYMENT, bytes).into_bytes(),
-        _ => fs::read(input).expect("an input file"),
+    let bundled = catalog::find(function).expect("a bundled function");
+    let objects = match input.split_once('=') {
+        Some(("canonical", bytes)) => Some((Objects::Canonical, bytes)),
+        Some(("mixed", bytes)) => Some((Objects::OneInTenOdd, bytes)),
+        Some(("odd", bytes)) => Some((Objects::AllOdd, bytes)),
+        _ => None,
+    };
+    let input = match objects {
+        Some((objects, bytes)) => {
+            let config = CONFIGS.iter().find(|(known, _)| *known == function);
+            let (_, config) = config.expect("a configuration of this function");
+            let bytes = bytes.parse().expect("a number of bytes");
+            list(objects, bytes, config).into_bytes()
+        }
+        None => fs::read(input).expect("an input file"),
     };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let mut memory = 0;
     for _ in 0..calls {
         ours.push(measured("self", || {
-            let ended = function.run(&input, &Clock::default());
+            let ended = bundled.run(&input, &Clock::default());
             assert_eq!(ended.expect("no deadline").exit, 0);
         }));
         theirs.push(measured("children", || {
@@ -130,85 +145,3 @@ fn status_kib(pid: &str, field: &str) -> u64 {
     let number = line.and_then(|line| line.split_whitespace().nth(1));
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
-
-/// A list of numbered objects, with the configuration of set-namespace.
-fn list(object: &str, bytes: &str) -> String {
-    let bytes: usize = bytes.parse().expect("a number of bytes");
-    let mut list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n".to_owned();
-    for number in 0.. {
-        if list.len() >= bytes {
-            break;
-        }
-        list.push_str(&object.replace("NUMBER", &number.to_string()));
-    }
-    list + "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  \
-            data:\n    namespace: prod\n"
-}
-
-const CONFIG_MAP: &str = r#"- apiVersion: v1
-  kind: ConfigMap
-  metadata:
-    name: cm-NUMBER
-    namespace: default
-    annotations:
-      internal.config.kubernetes.io/path: 'cm-NUMBER.yaml'
-      internal.config.kubernetes.io/index: '0'
-  data:
-    key-a: value-NUMBER
-    key-b: value-NUMBER
-    key-c: some text NUMBER
-"#;
-
-const DEPLOYMENT: &str = r#"- apiVersion: apps/v1
-  kind: Deployment
-  metadata: # kpt-merge: default/app-NUMBER
-    name: app-NUMBER
-    namespace: default # the old one
-    labels:
-      app: app-NUMBER
-      app.kubernetes.io/part-of: example
-    annotations:
-      internal.config.kubernetes.io/path: 'apps/app-NUMBER.yaml'
-      internal.config.kubernetes.io/index: '0'
-  spec:
-    replicas: 3
-    selector:
-      matchLabels:
-        app: app-NUMBER
-    template:
-      metadata:
-        labels:
-          app: app-NUMBER
-      spec:
-        containers:
-        # the only one
-        - name: main
-          image: registry.example.com/team/app-NUMBER:v1.2.NUMBER
-          args: ["--listen=:8080", "--verbose"]
-          env:
-          - name: LEVEL
-            value: "info"
-          - name: TEXT
-            value: some words of text
-          ports:
-          - containerPort: 8080
-            name: http
-          resources:
-            limits: {cpu: 100m, memory: 128Mi}
-            requests:
-              cpu: 50m
-              memory: 64Mi
-- apiVersion: v1
-  kind: ConfigMap
-  metadata:
-    name: config-NUMBER
-    namespace: default
-    annotations:
-      internal.config.kubernetes.io/path: 'apps/config-NUMBER.yaml'
-      internal.config.kubernetes.io/index: '0'
-  data:
-    settings: |
-      # settings of app NUMBER
-      level = info
-      size = 12
-"#;

@@ -113,7 +113,9 @@ impl Eq for Chosen {}
 impl Chosen {
     /// Runs the function on the bytes of a ResourceList. What a program reproduces
     /// cannot be run here.
-    pub fn run(&self, input: &[u8], clock: &Clock) -> Result<Ended, Late> {
+    ///
+    /// An input that is given away is dropped as soon as its text is taken.
+    pub fn run(&self, input: impl AsRef<[u8]>, clock: &Clock) -> Result<Ended, Late> {
         self.run_reading(Reading::AsText, input, clock)
     }
 
@@ -121,13 +123,15 @@ impl Chosen {
     pub fn run_reading(
         &self,
         reading: Reading,
-        input: &[u8],
+        input: impl AsRef<[u8]>,
         clock: &Clock,
     ) -> Result<Ended, Late> {
         match self.release.behaviour {
             Behaviour::Native { function, dialect } => {
                 let name = self.function.name;
-                function::run(function, name, dialect, input, reading, clock)
+                let text = function::text(input.as_ref());
+                drop(input);
+                function::run(function, name, dialect, text, reading, clock)
             }
             Behaviour::Program | Behaviour::Unknown => Ok(Ended {
                 exit: 1,

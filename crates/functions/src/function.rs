@@ -1,5 +1,7 @@
 //! What a bundled function is, and running one on the bytes of a list.
 
+use std::rc::Rc;
+
 pub use crate::meter::Clock;
 use crate::{
     list::{Dialect, Reading, ResourceList},
@@ -47,12 +49,17 @@ pub struct Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late;
 
+/// The text of a list, in the form that its objects share; `None` if it is none.
+pub(crate) fn text(input: &[u8]) -> Option<Rc<str>> {
+    std::str::from_utf8(input).ok().map(Rc::from)
+}
+
 /// Runs a function on a list.
 pub(crate) fn run(
     function: &dyn Function,
     name: &str,
     dialect: Dialect,
-    input: &[u8],
+    text: Option<Rc<str>>,
     reading: Reading,
     clock: &Clock,
 ) -> Result<Ended, Late> {
@@ -64,13 +71,13 @@ pub(crate) fn run(
             Dialect::Framework { .. } => format!("{message}\n"),
         },
     };
-    let Ok(text) = std::str::from_utf8(input) else {
+    let Some(text) = text else {
         let message = "yaml: invalid leading UTF-8 octet".to_owned();
         return Ok(failed(message, String::new()));
     };
-    let ended = meter::metered(clock, input.len(), || {
+    let ended = meter::metered(clock, text.len(), || {
         clock.check()?;
-        let read = ResourceList::read(text, dialect, reading);
+        let read = ResourceList::read(&text, dialect, reading);
         clock.check()?;
         let mut list = match read {
             Ok(list) => list,
@@ -123,7 +130,7 @@ pub(crate) fn run(
                 "the function was stopped: with this configuration it makes far more of its list \
                  ({} bytes) than the 64 MB and 20 times the list that it may use; does a value \
                  contain itself?\n",
-                input.len()
+                text.len()
             ),
         }),
     }

@@ -46,7 +46,7 @@ pub fn run(
         function,
         "starlark",
         dialect(version),
-        input,
+        function::text(input),
         Reading::AsText,
         clock,
     )

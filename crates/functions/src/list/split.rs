@@ -15,7 +15,7 @@ const ITEMS: &str = "items:\n";
 
 /// The root of a list, as the parser would read it, and how many of its objects are
 /// text.
-pub(super) fn split(text: &str, indent: SequenceIndent) -> Option<(Node, usize)> {
+pub(super) fn split(text: &Rc<str>, indent: SequenceIndent) -> Option<(Node, usize)> {
     let start = text.lines().take(8).position(|line| line == "items:")?;
     let head: usize = text.split_inclusive('\n').take(start).map(str::len).sum();
     let (head, rest) = text.split_at(head);
@@ -24,7 +24,7 @@ pub(super) fn split(text: &str, indent: SequenceIndent) -> Option<(Node, usize)>
         return None;
     }
     let mut items = Items {
-        source: text.into(),
+        source: Rc::clone(text),
         at: head.len() + ITEMS.len(),
         line: u32::try_from(start).ok()? + 2,
         dash: match indent {
@@ -36,7 +36,6 @@ pub(super) fn split(text: &str, indent: SequenceIndent) -> Option<(Node, usize)>
         texts: 0,
         odd: None,
     };
-    meter::charge(text.len());
     items.read_all()?;
     if items.read.is_empty() {
         return None;
@@ -121,7 +120,6 @@ impl Items {
     /// Reads objects until something else begins.
     fn read_all(&mut self) -> Option<()> {
         while self.is_dash(self.rest()) {
-            let start = self.at;
             match self.next_as_text() {
                 Some(object) => {
                     self.parse_odd()?;
@@ -130,9 +128,6 @@ impl Items {
                     self.texts += 1;
                 }
                 None => self.skip_odd()?,
-            }
-            if !meter::charge(self.at - start) {
-                return None;
             }
         }
         // Without any text the parser need not go object by object.
@@ -168,6 +163,9 @@ impl Items {
             length += line.len();
             lines += 1;
             last = content;
+            if !meter::charge(line.len()) {
+                return None;
+            }
         }
         if last.starts_with(['#', '\n']) || !last.ends_with('\n') {
             return None;

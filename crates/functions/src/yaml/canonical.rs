@@ -98,6 +98,8 @@ pub(super) fn fields(written: &Written) -> Vec<(Node, Node)> {
             break;
         }
     }
+    // Most of a list's memory would be what it has in reserve.
+    fields.shrink_to_fit();
     fields
 }
 
@@ -114,6 +116,7 @@ pub(super) fn entries(written: &Written) -> Vec<Node> {
             break;
         }
     }
+    entries.shrink_to_fit();
     entries
 }
 

@@ -97,7 +97,7 @@ impl Threads {
         let place = Place(Arc::new(Mutex::new(Some(permit))));
         let kept = place.clone();
         let task = tokio::task::spawn_blocking(move || {
-            let ended = native.run(&resource_list, &clock);
+            let ended = native.run(resource_list, &clock);
             kept.give_up();
             ended
         });

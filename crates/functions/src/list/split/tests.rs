@@ -13,7 +13,7 @@ const TAIL: &str = "functionConfig:\n  data: {a: b} # c\nresults:\n- message: x\
 
 /// Compares both ways of reading; how many objects stayed text.
 fn compare(text: &str, indent: SequenceIndent) -> usize {
-    let Some((root, texts)) = split(text, indent) else {
+    let Some((root, texts)) = split(&text.into(), indent) else {
         return 0;
     };
     let documents = parse_all(text).unwrap_or_else(|error| panic!("{text}\n{error}"));

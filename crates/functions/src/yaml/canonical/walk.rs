@@ -5,9 +5,13 @@ use std::{cmp::Ordering, ops::Range};
 
 use super::super::{block::Written, emitter::SequenceIndent, node::ScalarStyle};
 use super::scalar::is_in_words;
+use crate::meter;
 
 /// Where the deepest block may be. The parser allows no more than 160 blocks.
 const DEEPEST: usize = 120;
+
+/// What a part of a block is charged with.
+const LINE: usize = 32;
 
 /// From this length on a key is written in another way.
 const LONGEST_KEY: usize = 128;
@@ -96,7 +100,9 @@ impl<'a> Walk<'a> {
             return None;
         }
         loop {
+            let start = self.at;
             self.field(column)?;
+            self.charge(start)?;
             if !self.goes_on(column, false)? {
                 return Some(());
             }
@@ -105,11 +111,19 @@ impl<'a> Walk<'a> {
 
     fn sequence(&mut self, column: usize) -> Option<()> {
         loop {
+            let start = self.at;
             self.entry(column)?;
+            self.charge(start)?;
             if !self.goes_on(column, true)? {
                 return Some(());
             }
         }
+    }
+
+    /// Lets the clock be looked at; what was walked over since `start` is little, or
+    /// was charged before.
+    fn charge(&self, start: usize) -> Option<()> {
+        meter::charge((self.at - start).min(LINE)).then_some(())
     }
 
     /// At the start of a line: whether it goes on with the block at this column.
