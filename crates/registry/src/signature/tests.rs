@@ -148,7 +148,7 @@ fn a_place_leads_back_to_the_digest_that_it_is_for() {
     let image: Reference = "example.com:5000/a/fn:v1".parse().unwrap();
     let digest = Digest::of(b"image");
     let place = place(&image, &digest);
-    let expected = format!("example.com:5000/a/fn:{}.sig", digest).replace("sha256:", "sha256-");
+    let expected = format!("example.com:5000/a/fn:{digest}.sig").replace("sha256:", "sha256-");
     assert_eq!(place.to_string(), expected);
     assert_eq!(digest_of_place(&place), Some(digest));
     assert_eq!(digest_of_place(&image), None);

@@ -96,6 +96,11 @@ fn every_flag_reaches_its_place_in_every_spelling() {
         ("drain-timeout", "0"),
         ("lame-duck", "2s"),
         ("default-image-prefix", "example.com/"),
+        ("image-policy", "/i"),
+        ("tls-cert-file", "/tc"),
+        ("tls-key-file", "/tk"),
+        ("client-ca-file", "/ca"),
+        ("allowed-clients", "A.example,spiffe://b"),
         ("log-level", "5"),
         ("log-format", "json"),
         ("functions", "/f"),
@@ -146,6 +151,8 @@ fn every_flag_reaches_its_place_in_every_spelling() {
             "Config { port: 1, runtimes: Runtimes { exec: false, pod: false }, \
              max_message_size: 7, evaluation_timeout: 8s, max_queued_per_function: 9, \
              memory_budget: Some(1024), drain_timeout: 0ns, lame_duck: 2s, default_image_prefix: \"example.com/\", \
+             image_policy: Some(\"/i\"), tls: Some(TlsConfig { certificate: \"/tc\", key: \"/tk\", \
+             client_ca: Some(\"/ca\"), allowed_clients: [Dns(\"a.example\"), Uri(\"spiffe://b\")] }), \
              log: LogConfig { level: 5, json: true }, \
              exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, \
              allowed_paths: [\"/b\", \"/usr/b\"], bundled: false, \
