@@ -17,9 +17,10 @@ use crate::{
     capture::{CaptureError, Log, capture, capture_log},
     children::{self, Call, Exit, Started},
     command::Command,
-    confine::Scratch,
+    confine::{Scratch, limits::Mark},
     gate::{Outgrown, Over, Place, Refused, Subject},
     holder::{self, Holder},
+    strays,
     sys::Ended,
 };
 
@@ -237,6 +238,9 @@ impl Program {
             Err(Interrupted::HeldOpen) => holder::of(&stdout),
             _ => None,
         };
+        if let Err(Interrupted::OverBound(_) | Interrupted::Outgrown(_)) = ended {
+            strays::end_marked(Mark::of(call.id()));
+        }
         // The program has ended, or has to: everything it started goes with it.
         drop(call);
         if !exit.is_terminated() {
