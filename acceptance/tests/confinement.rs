@@ -201,7 +201,7 @@ async fn connections_need_a_word_in_the_configuration() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_that_starts_processes_without_end_is_ended() {
     let server = runner("  processes: 50\n", &[]);
-    let status = assert_stopped(&server, "fork", "processes, and may have 50").await;
+    let status = assert_stopped(&server, "fork 10", "processes, and may have 50").await;
     assert_eq!(status.code(), Code::ResourceExhausted);
 }
 
@@ -235,7 +235,7 @@ async fn a_function_that_takes_memory_without_end_is_ended_in_one_process_and_in
 async fn a_daemon_without_environment_ends_with_its_call_also_while_others_run() {
     for mode in ["--confine=auto", "--confine=off"] {
         let server = runner("", &[mode]);
-        let long = format!("{LIST}# try: sleep\n");
+        let long = format!("{LIST}# try: stay\n");
         let long = evaluate_within(&server, call("hostile", long), Duration::from_secs(300));
         let daemon = async {
             system::wait_until("the long call", || {

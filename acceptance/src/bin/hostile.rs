@@ -67,10 +67,16 @@ fn attempt(words: &[&str]) -> io::Result<String> {
             let socket = UdpSocket::bind("127.0.0.1:0")?;
             socket.send_to(b"hello", address).map(|_| "sent".into())
         }
-        ["fork"] => loop {
-            helper(&["fork"], false)?;
-            helper(&["sleep"], true)?;
-        },
+        // As fast as it goes, but not for ever: where nothing stops it, a machine has
+        // two thousand processes for a minute, not more.
+        ["fork", "0"] => attempt(&["sleep"]),
+        ["fork", depth] => {
+            let next = (number(depth)? - 1).to_string();
+            for _ in 0..2 {
+                helper(&["fork", &next], true)?;
+            }
+            attempt(&["sleep"])
+        }
         ["fill"] => fill(),
         ["allocate", mib] => Ok(allocate(number(mib)?)),
         ["allocate-in-many", count, mib] => {
@@ -89,10 +95,14 @@ fn attempt(words: &[&str]) -> io::Result<String> {
             helper(&["sleep"], true)?;
             Ok("begun".into())
         }
+        ["stay"] => {
+            thread::sleep(Duration::from_secs(600));
+            Ok("stayed".into())
+        }
         ["sleep"] => {
             // Refused where it is confined.
             let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-            thread::sleep(Duration::from_secs(600));
+            thread::sleep(Duration::from_secs(60));
             Ok("slept".into())
         }
         ["open", count] => {

@@ -1,6 +1,6 @@
 //! Runs a program in a closed loop, started ahead or not, and tells how long a call took:
 //! `calls COUNT_AHEAD CALLERS SECONDS FILE PROGRAM [ARG…]`. Without a server around it, this shows
-//! what the starts themselves cost.
+//! what the starts themselves cost; with `CONFINE=1` in its environment, of confined programs.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -10,11 +10,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use process::{Ahead, Bounds, Command, Environment, Exit, Gate, Limits, memory};
+use process::{Ahead, Bounds, Command, Environment, Exit, Gate, Limits, Profile, memory};
 use tokio::task::JoinSet;
 
 fn main() {
     process::adopt_orphans();
+    if env::var_os("CONFINE").is_some() {
+        let offered = process::confine_beside(&env::temp_dir(), memory::budget(None));
+        println!("{}", offered.unwrap());
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -29,7 +33,9 @@ async fn measure() {
     let bounds = Bounds::new(ahead.parse().unwrap(), Duration::from_secs(60));
     let ahead = Arc::new(Ahead::new(bounds, Gate::new(memory::budget(None))));
     tokio::spawn(ahead.keep());
-    let command = Command::new(program, Environment::Minimal).args(args);
+    let command = Command::new(program, Environment::Minimal)
+        .confined(Profile::default())
+        .args(args);
     let input = Bytes::from(fs::read(file).unwrap());
     let begin = Instant::now();
     let end = begin + Duration::from_secs_f64(seconds.parse().unwrap());

@@ -129,6 +129,7 @@ enum Confinement {
 /// below `temporary`; `budget` is the memory that there is for programs.
 pub fn confine_beside(temporary: &Path, budget: u64) -> io::Result<Offered> {
     close_to_others()?;
+    rules::open_system_paths();
     let shelf = Shelf::new(temporary);
     let (without_network, filter) = Launcher::new("confined", Some(false))?;
     let (with_network, _) = Launcher::new("networked", Some(true))?;

@@ -18,9 +18,10 @@ use crate::{
     capture::{CaptureError, Log, capture, capture_log},
     children::{self, Call, Exit, Started},
     command::{Command, Variable},
-    confine::Scratch,
+    confine::{Scratch, limits::Mark},
     gate::{Outgrown, Over, Place, Refused, Subject},
     holder::{self, Holder},
+    strays,
     sys::{self, Ended},
 };
 
@@ -243,6 +244,9 @@ impl Program {
             Err(Interrupted::HeldOpen) => holder::of(&stdout),
             _ => None,
         };
+        if let Err(Interrupted::OverBound(_) | Interrupted::Outgrown(_)) = ended {
+            strays::end_marked(Mark::of(call.id()));
+        }
         // The program has ended, or has to: everything it started goes with it.
         drop(call);
         if !exit.is_terminated() {

@@ -7,15 +7,17 @@
 //! [`crate::confine::limits`]).
 
 use std::{
+    collections::HashSet,
     ffi::{OsStr, OsString},
     fs::{self, File},
     io,
     os::unix::fs::FileExt as _,
     process,
     sync::LazyLock,
+    time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::confine::limits::{self, Mark};
 
@@ -72,26 +74,30 @@ pub(crate) fn adopted_and_marked() -> Vec<(Pid, Mark)> {
     adopted().into_iter().filter_map(marked).collect()
 }
 
-/// Most processes below one that are ended with it.
-const TREE: usize = 4096;
+/// How long processes that start others are chased.
+const CHASE: Duration = Duration::from_secs(10);
 
-/// Kills a child of this process, which nobody reaps meanwhile, and what is below
-/// it. That would come to us and be killed then, too; but a program that starts
-/// others without end starts them faster than they come.
-pub(crate) fn end_tree(child: Pid) {
-    let mark = limits::mark_of(child);
-    let mut open = children(child);
-    let _ = kill_process(child, Signal::KILL);
-    for _ in 0..TREE {
-        let Some(pid) = open.pop() else { return };
-        // Somebody else may reap it: only what is marked is certainly the one, and
-        // the handle stays with it.
-        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
-            continue;
-        };
-        if mark.is_some() && limits::mark_of(pid) == mark {
-            open.extend(children(pid));
-            let _ = pidfd_send_signal(handle, Signal::KILL);
+/// Kills every process with this mark. Killing what comes to us, parents first, is too
+/// slow for a program that starts processes without end. So all are looked at, in the
+/// order of their numbers, which is that of their starts: what is started meanwhile is
+/// met later on the way. A process that was killed starts nothing more.
+pub(crate) fn end_marked(mark: Mark) {
+    let deadline = Instant::now() + CHASE;
+    let mut killed = HashSet::new();
+    loop {
+        let before = killed.len();
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        for pid in entries.filter_map(|entry| parse_pid(entry.file_name().to_str()?)) {
+            // The handle stays with the process that was asked for its mark.
+            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+                continue;
+            };
+            if limits::mark_of(pid) == Some(mark) && killed.insert(pid) {
+                let _ = pidfd_send_signal(handle, Signal::KILL);
+            }
+        }
+        if killed.len() == before || Instant::now() > deadline {
+            return;
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::Pid,
+    process::{Pid, Signal, kill_process},
 };
 
 use super::{Children, State};
@@ -137,7 +137,7 @@ impl Children {
         let mut ended = 0;
         for pid in strays::adopted() {
             if state.is_stray(pid) && self.is_over(&mut state, pid) {
-                strays::end_tree(pid);
+                let _ = kill_process(pid, Signal::KILL);
                 ended += 1;
             }
         }

@@ -120,6 +120,12 @@ pub(super) fn for_container() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default().scope(Scope::from_all(KNOWN))?.create()
 }
 
+/// Opens what does not change, so that no start has to.
+pub(super) fn open_system_paths() {
+    LazyLock::force(&ALWAYS);
+    LazyLock::force(&FOR_NETWORK);
+}
+
 /// The kernel's version of Landlock. Found out by a thread that confines itself.
 pub(super) fn offered() -> Option<i32> {
     let tried = thread::spawn(|| {

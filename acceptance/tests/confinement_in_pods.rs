@@ -1,0 +1,73 @@
+//! What a function that means harm can do to the wrapper server beside it, in a container
+//! that is its own: nothing. Files and network are its pod's to bound.
+
+use std::process::Command;
+
+use acceptance::{LIST, Server, call, evaluate, server::binary, system};
+use tempfile::TempDir;
+use tonic::{Code, Status};
+
+fn wrapper() -> Server {
+    let mut command = Command::new(binary("wrapper-server"));
+    command
+        .args(["--port=0", "--started-ahead=0", "--"])
+        .arg(env!("CARGO_BIN_EXE_hostile"));
+    Server::start(command, TempDir::new().expect("a folder"))
+}
+
+async fn attempt(server: &Server, what: &str) -> Result<String, Status> {
+    let list = format!("{LIST}# try: {what}\n");
+    let answer = evaluate(server.connect().await, call("hostile", list)).await?;
+    Ok(String::from_utf8_lossy(&answer.resource_list).into_owned())
+}
+
+/// The attempt fails for the reason given, and the server goes on.
+async fn assert_stopped(server: &Server, what: &str, words: &str) -> Status {
+    let status = attempt(server, what).await.expect_err(what);
+    assert!(status.message().contains(words), "{what}: {status:?}");
+    attempt(server, "nothing").await.expect("the next call");
+    server.assert_nothing_left_running();
+    status
+}
+
+#[tokio::test]
+async fn the_wrapper_can_neither_be_signalled_nor_looked_into() {
+    let server = wrapper();
+    assert_stopped(&server, "signal", "Operation not permitted").await;
+    for what in ["runner environ", "runner mem"] {
+        assert_stopped(&server, what, "Permission denied").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_without_end_are_ended() {
+    let server = wrapper();
+    let status = assert_stopped(&server, "fork 10", "processes, and may have 256").await;
+    assert_eq!(status.code(), Code::ResourceExhausted);
+}
+
+#[tokio::test]
+async fn a_million_files_cannot_be_opened() {
+    assert_stopped(&wrapper(), "open 1000000", "Too many open files").await;
+}
+
+#[tokio::test]
+async fn a_daemon_without_environment_ends_with_its_call() {
+    let server = wrapper();
+    attempt(&server, "daemon").await.expect("a daemon");
+    system::wait_until("a daemon left", || {
+        let left = system::descendants(server.pid());
+        left.is_empty().then_some(()).ok_or(format!("{left:?}"))
+    });
+}
+
+#[tokio::test]
+async fn what_a_container_allows_stays_allowed() {
+    let server = wrapper();
+    let folder = TempDir::new().expect("a folder");
+    let write = format!("write {}", folder.path().join("file").display());
+    attempt(&server, &write).await.expect("its own files");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let tcp = format!("tcp {}", listener.local_addr().expect("an address"));
+    attempt(&server, &tcp).await.expect("its own network");
+}
