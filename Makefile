@@ -21,18 +21,41 @@ build-debug:
 	cargo build --package runner
 
 .PHONY: build
-build: build-wrapper build-starlark ## Build the release binaries into target/release: function-runner, starlark-function, wrapper-server
-	cargo build --release --locked --package runner
+build: build-wrapper build-starlark build-runner ## Build the release binaries into target/release: function-runner, starlark-function, wrapper-server
+
+# `+`: with `make --jobs` these share the processors, and one links on one of them while others compile on the rest.
+.PHONY: build-runner
+build-runner:
+	+cargo build --release --locked --package runner
+
+# What `make test` runs later, compiled beside `make build` and not one by one. The same words as there: others choose other
+# features, and would compile it once more. The optimised part uses the same folder as the runner, and waits for it.
+.PHONY: build-tests
+build-tests: build-tests-debug build-tests-release
+
+.PHONY: build-tests-release
+build-tests-release: build-runner build-starlark
+	+cargo test --release --locked --manifest-path starlark-function/Cargo.toml --no-run
+	+cargo test --release --locked --package functions --test deadlines --test bounds --no-run
+	+cargo build --release --locked --package functions --example conformance
+	+cargo build --release --locked --package instructions
+	+cargo build --release --locked --package differential
+
+.PHONY: build-tests-debug
+build-tests-debug:
+	+cargo test --locked --no-run
+	+cargo test --locked --package interop --no-run
+	+cargo test --locked --package e2e --package cluster --no-run
 
 # A workspace of its own: see starlark-function/Cargo.toml.
 .PHONY: build-starlark
 build-starlark:
-	cargo build --release --locked --manifest-path starlark-function/Cargo.toml
+	+cargo build --release --locked --manifest-path starlark-function/Cargo.toml
 	install -D starlark-function/target/release/starlark-function target/release/starlark-function
 
 .PHONY: build-wrapper
 build-wrapper:
-	RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile wrapper --locked --target $(HOST) --package wrapper-server
+	+RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile wrapper --locked --target $(HOST) --package wrapper-server
 	install -D target/$(HOST)/wrapper/wrapper-server target/release/wrapper-server
 
 .PHONY: images
@@ -121,8 +144,7 @@ e2e: build ## Test on a real Kubernetes node (needs root, Go and Debian's packag
 
 # Optimised, as it is deployed. The node may be there already.
 .PHONY: bench
-bench: build-wrapper ## Measure beside Porch's own runner on a real node, into docs/performance.md (QUICK=1: only print); fails if a bar is missed in every round
-	cargo build --release --locked --package runner
+bench: build-wrapper build-runner ## Measure beside Porch's own runner on a real node, into docs/performance.md (QUICK=1: only print); fails if a bar is missed in every round
 	cargo build --release --locked --package bench
 	$(CLUSTER) peer
 	$(CLUSTER) up

@@ -97,8 +97,9 @@ impl Work {
             Self::WarmPodAlone => Bar::AtMost(1.0 / 20.0),
             Self::WarmPodTogether => Bar::AtLeast(30.0),
             Self::WarmPodSetNamespace => Bar::AtLeast(10.0),
-            Self::ExecSetNamespace => Bar::AtMost(0.5),
-            Self::ExecTogether => Bar::AtLeast(1.3),
+            // Where both sides wait for the function's own process: decision 101.
+            Self::ExecSetNamespace => Bar::AtMost(0.75),
+            Self::ExecTogether => Bar::AtLeast(1.1),
             Self::LargeListInPod => Bar::AtMost(1.0 / 6.0),
             Self::LargeListInExec => Bar::AtMost(0.6),
             Self::FirstCall => Bar::AtMost(0.65),

@@ -40,12 +40,16 @@ pub fn outage_scenario(test: impl AsyncFnOnce(&Scope, &Breakable) -> Result<()>)
 }
 
 /// Locked shared by those who use the cluster and alone by those who break it, across processes.
+/// Whoever waits for it keeps the turn, so that no stream of users holds up who wants to be alone.
 fn lock_cluster(lock: impl FnOnce(&File) -> io::Result<()>) -> File {
     assert!(
         namespaces::inside(),
         "this test belongs inside the node: run `make e2e`, or `cluster exec -- cargo test -p e2e`"
     );
-    let file = File::create(state("scenario.lock")).expect("the scenarios' lock can be opened");
+    let open = |name| File::create(state(name)).expect("the scenarios' lock can be opened");
+    let turn = open("scenario.turn");
+    turn.lock().expect("the scenarios' turn can be taken");
+    let file = open("scenario.lock");
     lock(&file).expect("the scenarios' lock can be taken");
     file
 }

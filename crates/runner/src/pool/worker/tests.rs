@@ -1,4 +1,4 @@
-use std::sync::Mutex;
+use std::{collections::BTreeSet, sync::Mutex};
 
 use tokio::{
     task::JoinHandle,
@@ -102,6 +102,26 @@ async fn a_hundred_first_callers_share_one_pod() {
         assert_eq!(answer, Ok(PodId(1)));
     }
     assert_eq!(bed.started(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_functions_get_a_pod_each_and_none_is_left_once_they_idle() {
+    let bed = bed();
+    let mut callers = JoinSet::new();
+    for caller in 0..2000 {
+        let pool = bed.pool.clone();
+        callers.spawn(async move {
+            let function = format!("fn-{}", caller % 1000);
+            let lease = pool.acquire(&function, SETTINGS).await.unwrap();
+            (function, lease.pod)
+        });
+    }
+    let pods: BTreeSet<(String, PodId)> = callers.join_all().await.into_iter().collect();
+    assert_eq!((pods.len(), bed.started()), (1000, 1000));
+    let different: BTreeSet<PodId> = pods.into_iter().map(|(_, pod)| pod).collect();
+    assert_eq!(different.len(), 1000);
+    sleep(SETTINGS.ttl + Duration::from_secs(12)).await;
+    assert_eq!(bed.deleted(), 1000);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::kinds::{LONG, configure, install, observed, porch16, remove, status};
+use super::kinds::{LONG, configure, install, observed, porch16, remove, status};
 use anyhow::{Context, Result, ensure};
 use cluster::layout::admin_kubeconfig;
 use cluster::registry::Registry;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::kinds::{LONG, PEERS_FINALIZER, configure, observed, porch16, status};
+use super::kinds::{LONG, PEERS_FINALIZER, configure, observed, porch16, status};
 use anyhow::{Context, Result, ensure};
 use cluster::registry::Registry;
 use e2e::Scope;
