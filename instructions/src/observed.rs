@@ -64,13 +64,13 @@ fn metrics_of_calls(rounds: usize) {
         let series = counted::of(IMAGE);
         series.in_flight.add(1);
         notes.is_about(IMAGE, series.clone());
-        notes.note(|noted| noted.runtime = Some(Runtime::Bundled));
+        notes.note(|noted| noted.runtime = Some("bundled"));
         drop(notes.waits());
         drop(notes.runs());
         series.in_flight.add(-1);
         let noted = notes.noted();
         let ended = Ended {
-            runtime: noted.runtime.unwrap(),
+            runtime: Runtime::named(noted.runtime.unwrap()),
             code: Code::Ok,
             took: took + Duration::from_nanos(number as u64),
             queue_wait: noted.queue_wait,

@@ -35,8 +35,14 @@ label!(
 const RUNTIMES: usize = 4;
 
 impl Runtime {
-    pub fn name(self) -> &'static str {
-        Self::VALUES[self.index()]
+    /// By its name; what is none is nobody.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "bundled" => Self::Bundled,
+            "exec" => Self::Exec,
+            "pod" => Self::Pod,
+            _ => Self::Nobody,
+        }
     }
 }
 

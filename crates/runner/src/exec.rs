@@ -18,7 +18,6 @@ pub(crate) use current::Current;
 #[cfg(test)]
 pub(crate) use current::table_for_tests;
 use krm::{FunctionError, Output};
-use metrics::functions::Runtime;
 use moving::MovingTags;
 use own_tags::OwnTags;
 use process::{Ahead, Bounds, Gate, Limits, memory};
@@ -110,13 +109,7 @@ impl Evaluator for ExecRuntime {
             deadline,
         };
         let is_file = matches!(function.program, Program::File(_));
-        notes.note(|noted| {
-            noted.runtime = Some(if is_file {
-                Runtime::Exec
-            } else {
-                Runtime::Bundled
-            });
-        });
+        notes.note(|noted| noted.runtime = Some(if is_file { "exec" } else { "bundled" }));
         let waiting = notes.waits();
         let answer = match &function.program {
             Program::File(command) | Program::Beside(_, command) => {

@@ -61,7 +61,7 @@ impl Drop for Observed {
         }
         let noted = self.notes.noted();
         let ended = Ended {
-            runtime: noted.runtime.unwrap_or(Runtime::Nobody),
+            runtime: noted.runtime.map_or(Runtime::Nobody, Runtime::named),
             code: self.code,
             took: self.began.elapsed(),
             queue_wait: noted.queue_wait,

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use metrics::functions::{Runtime, Series};
+use metrics::functions::Series;
 
 /// A call's notes. Clones are the same notes.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +24,11 @@ struct Inner {
 pub struct Noted {
     /// Which reference was run, where the caller's words had to be resolved.
     pub image: Option<Arc<str>>,
-    pub runtime: Option<Runtime>,
+    /// `bundled`, `exec` or `pod`.
+    pub runtime: Option<&'static str>,
     pub pod: Option<Arc<str>>,
+    /// Of the image that ran.
+    pub digest: Option<Arc<str>>,
     /// How long the call has waited for a processor, for memory or for a pod.
     pub queue_wait: Duration,
     /// How long the function took, without its waiting.

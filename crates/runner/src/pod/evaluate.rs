@@ -16,7 +16,6 @@ use std::{error::Error, iter, pin::pin, sync::Arc, time::Duration};
 use krm::Output;
 use metrics::{
     calls::SENT,
-    functions::Runtime,
     pods::{RETRIES, Retry},
 };
 use past::{Loss, Past};
@@ -70,7 +69,7 @@ impl<W: Witness> Evaluator for PodEvaluator<W> {
     async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
         let image = &evaluation.image;
         let notes = &evaluation.notes;
-        notes.note(|noted| noted.runtime = Some(Runtime::Pod));
+        notes.note(|noted| noted.runtime = Some("pod"));
         let mut past = Past::default();
         loop {
             let waiting = notes.waits();

@@ -34,10 +34,7 @@ pub(crate) fn keep(error: &EvaluateError, code: Code, noted: &Noted) {
     FAILURES.keep(FailureView {
         at: unix(SystemTime::now()),
         image: cut(noted.image.as_deref().unwrap_or_default()),
-        runtime: noted
-            .runtime
-            .map_or("none", |runtime| runtime.name())
-            .into(),
+        runtime: noted.runtime.unwrap_or("none").into(),
         pod: noted.pod.as_deref().map(str::to_owned),
         code: code.name().into(),
         message: cut(&error.brief()),
