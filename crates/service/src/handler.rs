@@ -121,7 +121,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             trace,
         };
         let notes = evaluation.notes.clone();
-        served.span.set("krm.function.image", image.clone());
+        served.is_about(&image);
         // Most calls have none.
         let tag = Some(tag).filter(|tag| !tag.is_empty());
         let answer = self.evaluate(evaluation).await;

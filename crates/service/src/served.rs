@@ -15,7 +15,7 @@ use crate::{
 /// abandoned by its caller.
 #[derive(Debug)]
 pub(crate) struct Served {
-    pub(crate) span: Span,
+    span: Span,
     trace_id: Option<TraceId>,
     has_ended: bool,
 }
@@ -35,6 +35,13 @@ impl Served {
     /// The number under which the call is found elsewhere.
     pub(crate) fn trace_id(&self) -> Option<String> {
         self.trace_id.map(|id| id.to_string())
+    }
+
+    /// What the caller asked for.
+    pub(crate) fn is_about(&mut self, image: &str) {
+        if self.span.is_recorded() {
+            self.span.set("krm.function.image", image.to_owned());
+        }
     }
 
     /// What the runtimes know about the call.

@@ -287,3 +287,33 @@ fn trouble_with_pods_has_codes_of_its_own_and_the_last_words() {
     });
     assert_eq!(late.code(), Code::DeadlineExceeded);
 }
+
+#[test]
+fn the_trace_comes_last_once_and_is_never_cut() {
+    let trace = TraceId::from_hex("4bf92f3577b34da6a3ce929d0e0e4736").unwrap();
+    let end = "\n(trace 4bf92f3577b34da6a3ce929d0e0e4736)";
+    let unavailable = |reason: &str, log: &str| EvaluateError::Unavailable {
+        image: "example.com/fn:v1".into(),
+        reason: reason.into(),
+        log: log.into(),
+    };
+    for (reason, log) in [
+        ("no such image".to_owned(), String::new()),
+        ("no such image".to_owned(), "x".repeat(100_000)),
+        ("é".repeat(100_000), "ß\n".repeat(100_000)),
+    ] {
+        let status = unavailable(&reason, &log).into_status(Some(trace));
+        assert!(status.message().ends_with(end), "{status}");
+        let size = encoded_size(&status);
+        assert!(size < 6 * 1024, "{size}");
+    }
+    // A wrapper of ours has said it already, another one has not.
+    for told in ["it failed".to_owned(), format!("it failed{end}")] {
+        let status = EvaluateError::Remote {
+            image: "example.com/fn:v1".into(),
+            status: Box::new(Status::internal(told)),
+        };
+        let status = status.into_status(Some(trace));
+        assert_eq!(status.message(), format!("it failed{end}"));
+    }
+}

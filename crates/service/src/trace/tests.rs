@@ -29,8 +29,8 @@ fn named(spans: &[SpanData], name: &str) -> SpanData {
     spans.iter().find(|span| span.name == name).unwrap().clone()
 }
 
-fn of_kind(spans: &[SpanData], kind: SpanKind) -> SpanData {
-    let mut found = spans.iter().filter(|span| span.span_kind == kind);
+fn of_kind(spans: &[SpanData], kind: &SpanKind) -> SpanData {
+    let mut found = spans.iter().filter(|span| span.span_kind == *kind);
     found.next().unwrap().clone()
 }
 
@@ -44,13 +44,13 @@ fn spans_are_children_of_each_other_and_of_the_caller() {
     call.within(&trace).inject(&mut sent);
     drop((call, inner, served));
     let spans = exporter.get_finished_spans().unwrap();
-    let server = of_kind(&spans, SpanKind::Server);
+    let server = of_kind(&spans, &SpanKind::Server);
     assert_eq!(server.name, METHOD);
     assert_eq!(server.parent_span_id.to_string(), "00f067aa0ba902b7");
     assert!(server.parent_span_is_remote);
     let inner = named(&spans, "inner");
     assert_eq!(inner.parent_span_id, server.span_context.span_id());
-    let client = of_kind(&spans, SpanKind::Client);
+    let client = of_kind(&spans, &SpanKind::Client);
     assert_eq!(client.parent_span_id, inner.span_context.span_id());
     let (trace_id, span_id) = (
         client.span_context.trace_id(),
