@@ -136,6 +136,7 @@ e2e: build ## Test on a real Kubernetes node (needs root, Go and Debian's packag
 	cargo test --locked --package e2e --package cluster --no-run
 	$(CLUSTER) peer
 	$(CLUSTER) registry
+	cd interop/collector && CGO_ENABLED=0 go build -mod=readonly -o ../../target/debug/interop/collector .
 	$(CLUSTER) down
 	$(CLUSTER) up
 	$(MAKE) images

@@ -24,7 +24,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         calls(rounds, Arc::new(Tracing::default()), 0);
     }),
     ("calls-traced-1-percent", |rounds| {
-        calls(rounds, tracing(), 1)
+        calls(rounds, tracing(), 1);
     }),
 ];
 

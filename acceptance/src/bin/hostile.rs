@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = line.unwrap_or("nothing").split(' ').collect();
     let got = attempt(&words);
     if let Ok(got) = &got {
-        print!("{list}# got: {got}\n");
+        println!("{list}# got: {got}");
     }
     ended(got)
 }

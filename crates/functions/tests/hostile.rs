@@ -90,7 +90,7 @@ fn large_scalars_and_odd_bytes_are_survived() {
     let large = "x".repeat(6 << 20);
     let items = format!("- {{apiVersion: v1, kind: A, metadata: {{name: a}}, v: \"{large}\"}}");
     let function = catalog::find("set-namespace").unwrap();
-    let ended = function.run(&list(&items), &Clock::default()).unwrap();
+    let ended = function.run(list(&items), &Clock::default()).unwrap();
     assert_eq!(ended.exit, 0);
     assert!(ended.stdout.contains(&large));
     for odd in [
@@ -117,9 +117,9 @@ fn a_run_ends_at_its_deadline() {
     let items = "- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n".repeat(1000);
     for function in catalog::native() {
         let clock = Clock::until(Instant::now());
-        assert_eq!(function.run(&list(&items), &clock), Err(Late), "{function}");
+        assert_eq!(function.run(list(&items), &clock), Err(Late), "{function}");
         let clock = Clock::default();
         clock.cancel();
-        assert_eq!(function.run(&list(&items), &clock), Err(Late), "{function}");
+        assert_eq!(function.run(list(&items), &clock), Err(Late), "{function}");
     }
 }

@@ -1,4 +1,5 @@
 //! A function says the same, whether objects stay text or everything is parsed.
+#![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path};
 

@@ -117,7 +117,7 @@ fn provider(
         let processor = match export {
             Export::Console => BatchSpanProcessor::builder(Console).build(),
             Export::Collector(destination) => {
-                let Some(collector) = collector(Signal::Traces, destination) else {
+                let Some(collector) = collector(Signal::Traces, *destination) else {
                     continue;
                 };
                 BatchSpanProcessor::builder(ToCollector::new(collector)).build()
@@ -151,7 +151,7 @@ fn push(
             Export::Console => push.to_console = true,
             Export::Collector(destination) => {
                 push.collectors
-                    .extend(collector(Signal::Metrics, destination));
+                    .extend(collector(Signal::Metrics, *destination));
             }
         }
     }

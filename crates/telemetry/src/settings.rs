@@ -29,7 +29,7 @@ pub(crate) struct Settings {
 /// Where a signal goes.
 #[derive(Debug)]
 pub(crate) enum Export {
-    Collector(Destination),
+    Collector(Box<Destination>),
     Console,
 }
 
@@ -62,11 +62,11 @@ impl Settings {
         let is_disabled = get("OTEL_SDK_DISABLED").is_some_and(|value| value == "true");
         let mut exports = |signal| match is_disabled {
             true => Vec::new(),
-            false => exports(signal, &get, &mut warnings),
+            false => exports(signal, get, &mut warnings),
         };
         let (traces, metrics) = (exports(Signal::Traces), exports(Signal::Metrics));
         if !traces.is_empty() {
-            warnings.extend(sampler_trouble(&get));
+            warnings.extend(sampler_trouble(get));
         }
         let interval = get("OTEL_METRIC_EXPORT_INTERVAL");
         let interval = interval.and_then(|text| text.parse().ok());
@@ -76,7 +76,7 @@ impl Settings {
             metrics,
             metrics_every: interval.map_or(METRICS_EVERY, Duration::from_millis),
             propagators,
-            resource: resource(identity, &get),
+            resource: resource(identity, get),
             warnings,
         }
     }
@@ -93,7 +93,7 @@ fn exports(
     for name in get(&variable).unwrap_or_default().split(',').map(str::trim) {
         match name {
             "otlp" => match Destination::read(signal, &get) {
-                Ok(destination) => exports.push(Export::Collector(destination)),
+                Ok(destination) => exports.push(Export::Collector(Box::new(destination))),
                 Err(error) => warnings.push(format!("no {} are exported: {error}", signal.name())),
             },
             "console" => exports.push(Export::Console),

@@ -17,7 +17,9 @@ use super::*;
 
 /// What a collector has received: the header `api-key`, and the names of the spans.
 #[derive(Debug, Clone, Default)]
-struct Received(Arc<Mutex<Vec<(String, Vec<String>)>>>);
+struct Received(Arc<Mutex<Vec<Entry>>>);
+
+type Entry = (String, Vec<String>);
 
 impl Received {
     fn take(&self, key: Option<&str>, message: ExportTraceServiceRequest) {

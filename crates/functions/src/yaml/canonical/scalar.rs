@@ -154,7 +154,9 @@ impl Walk<'_> {
             }
             match self.byte(0) {
                 b'[' | b'{' => self.flow(depth + 1)?,
-                b'\'' | b'"' => drop(self.quoted()?),
+                b'\'' | b'"' => {
+                    self.quoted()?;
+                }
                 _ => self.flow_word()?,
             }
             if self.byte(0) == close {

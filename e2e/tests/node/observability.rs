@@ -73,7 +73,7 @@ impl Drop for Prometheus {
 
 /// The names in the tables of docs/observability.md.
 fn documented() -> Vec<String> {
-    let text = include_str!("../../docs/observability.md");
+    let text = include_str!("../../../docs/observability.md");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
     let names = rows.filter_map(|row| row.split('`').next());
     let is_metric = |name: &&str| {
