@@ -141,7 +141,7 @@ async fn the_runners_environment_and_memory_cannot_be_read_nor_those_of_process_
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn temporary_files_are_out_of_reach_for_other_calls_and_gone_after_their_own() {
     let server = runner("", &[]);
     let temporary = server.folder.path().join("tmp");
@@ -238,15 +238,9 @@ async fn a_daemon_without_environment_ends_with_its_call_also_while_others_run()
         let long = format!("{LIST}# try: stay\n");
         let long = evaluate_within(&server, call("hostile", long), Duration::from_secs(300));
         let daemon = async {
-            system::wait_until("the long call", || {
-                let runs = system::descendants(server.pid());
-                (runs.len() == 1).then_some(()).ok_or_else(String::new)
-            });
+            one_process_is_left(&server, "the long call").await;
             assert_done(&server, "daemon").await;
-            system::wait_until("a daemon left", || {
-                let left = system::descendants(server.pid());
-                (left.len() == 1).then_some(()).ok_or(format!("{left:?}"))
-            });
+            one_process_is_left(&server, "a daemon left").await;
         };
         // Cancel-safe: the long call ends with the server.
         tokio::select! {
@@ -254,6 +248,20 @@ async fn a_daemon_without_environment_ends_with_its_call_also_while_others_run()
             answer = long => panic!("{answer:?}"),
         }
     }
+}
+
+/// Waits beside the calls, which go on meanwhile.
+async fn one_process_is_left(server: &Server, what: &'static str) {
+    let pid = server.pid();
+    let waiting = move || {
+        system::wait_until(what, || {
+            let left = system::descendants(pid);
+            (left.len() == 1).then_some(()).ok_or(format!("{left:?}"))
+        });
+    };
+    tokio::task::spawn_blocking(waiting)
+        .await
+        .expect("it comes to that");
 }
 
 #[tokio::test]

@@ -103,6 +103,8 @@ fn every_flag_reaches_its_place_in_every_spelling() {
         ("allowed-clients", "A.example,spiffe://b"),
         ("log-level", "5"),
         ("log-format", "json"),
+        ("status", "all"),
+        ("confine", "required"),
         ("functions", "/f"),
         ("config", "/c"),
         ("allowed-binary-paths", "/b,/usr/b"),
@@ -144,7 +146,9 @@ fn every_flag_reaches_its_place_in_every_spelling() {
             }
         }
         let given: Vec<&str> = given.iter().map(String::as_str).collect();
-        let config = parse(&given).unwrap();
+        let mut config = parse(&given).unwrap();
+        // What is shown of the flags has tests of its own.
+        config.shown = Configuration::default();
         let text = format!("{config:?}");
         assert_eq!(
             text,
@@ -153,10 +157,11 @@ fn every_flag_reaches_its_place_in_every_spelling() {
              memory_budget: Some(1024), drain_timeout: 0ns, lame_duck: 2s, default_image_prefix: \"example.com/\", \
              image_policy: Some(\"/i\"), tls: Some(TlsConfig { certificate: \"/tc\", key: \"/tk\", \
              client_ca: Some(\"/ca\"), allowed_clients: [Dns(\"a.example\"), Uri(\"spiffe://b\")] }), \
-             log: LogConfig { level: 5, json: true }, \
+             log: LogConfig { level: 5, json: true }, status: All, \
+             shown: Configuration { flags: [], variables: [], ignored: [] }, \
              exec: ExecConfig { functions: \"/f\", config: \"/c\", config_is_required: true, \
              allowed_paths: [\"/b\", \"/usr/b\"], bundled: false, \
-             bundled_prefixes: [\"a.example/fn/\", \"b/\"], bundled_latest: false, \
+             bundled_prefixes: [\"a.example/fn/\", \"b/\"], bundled_latest: false, confine: Required, \
              started_ahead: 6, started_ahead_idle: 7s }, \
              pod: PodConfig { namespace: \"ns\", cache_config: \"/p\", cache_config_is_given: true, warm_up: false, \
              ttl: 5400s, scan_interval: 120s, template: Some(\"template\"), \

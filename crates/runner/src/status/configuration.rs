@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_told_with_its_reason_and_secrets_are_not_shown() {
         let words = ["--pod-ttl=5m", "--port=1"].map(OsString::from);
-        let flags = goflags::parse(FLAGS, words.into()).unwrap();
+        let flags = goflags::parse(FLAGS, words).unwrap();
         let environment = [
             ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=hunter2"),
             ("OTEL_SERVICE_NAME", "runner"),
