@@ -92,7 +92,8 @@ pub(crate) fn end_marked(mark: Mark) {
             let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
                 continue;
             };
-            if limits::mark_of(pid) == Some(mark) && killed.insert(pid) {
+            let is_its = limits::mark_of(pid) == Some(mark) && is_below_us(pid);
+            if is_its && killed.insert(pid) {
                 let _ = pidfd_send_signal(handle, Signal::KILL);
             }
         }
@@ -100,6 +101,25 @@ pub(crate) fn end_marked(mark: Mark) {
             return;
         }
     }
+}
+
+/// The longest chain of parents that is followed. One that is longer becomes shorter when
+/// those at its top are killed, because their children come to us.
+const DEPTH: usize = 4096;
+
+/// Whether a process descends from this one. Another runner of the same user counts its
+/// calls, and so its marks, from the same number on.
+fn is_below_us(pid: Pid) -> bool {
+    let own = process::id();
+    let mut at = Some(pid);
+    for _ in 0..DEPTH {
+        match at.and_then(parent_of) {
+            Some(parent) if parent == own => return true,
+            Some(parent) => at = Pid::from_raw(parent.cast_signed()),
+            None => return false,
+        }
+    }
+    false
 }
 
 /// The whole text of an open file of /proc, which is made anew when read from its start.
@@ -193,6 +213,8 @@ mod tests {
         let own = process::id();
         let parent = parent_of(Pid::from_raw(own.cast_signed()).unwrap()).unwrap();
         assert_eq!(parent, std::os::unix::process::parent_id());
+        let parent_pid = Pid::from_raw(parent.cast_signed()).unwrap();
+        assert!(!is_below_us(parent_pid), "who started us is not ours");
         assert!(
             children_by_scan(parent)
                 .iter()
