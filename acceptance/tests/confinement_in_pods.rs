@@ -1,18 +1,32 @@
 //! What a function that means harm can do to the wrapper server beside it, in a container
 //! that is its own: nothing. Files and network are its pod's to bound.
 
-use std::process::Command;
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 use acceptance::{LIST, Server, call, evaluate, server::binary, system};
 use tempfile::TempDir;
 use tonic::{Code, Status};
 
+/// A wrapper without root's privileges, which hardly a container has. Its files are copies,
+/// because the building folder may be root's alone.
 fn wrapper() -> Server {
-    let mut command = Command::new(binary("wrapper-server"));
+    let folder = TempDir::new().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let [server, hostile] = ["wrapper-server", "hostile"].map(|name| folder.path().join(name));
+    fs::copy(binary("wrapper-server"), &server).expect("a copy");
+    fs::copy(env!("CARGO_BIN_EXE_hostile"), &hostile).expect("a copy");
+    let mut command = if rustix::process::getuid().is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=10001", "--regid=10001", "--clear-groups"]);
+        command.arg(server);
+        command
+    } else {
+        Command::new(server)
+    };
     command
         .args(["--port=0", "--started-ahead=0", "--"])
-        .arg(env!("CARGO_BIN_EXE_hostile"));
-    Server::start(command, TempDir::new().expect("a folder"))
+        .arg(hostile);
+    Server::start(command, folder)
 }
 
 async fn attempt(server: &Server, what: &str) -> Result<String, Status> {
@@ -65,6 +79,7 @@ async fn a_daemon_without_environment_ends_with_its_call() {
 async fn what_a_container_allows_stays_allowed() {
     let server = wrapper();
     let folder = TempDir::new().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("a mode");
     let write = format!("write {}", folder.path().join("file").display());
     attempt(&server, &write).await.expect("its own files");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
