@@ -181,7 +181,12 @@ async fn the_page_and_its_json_tell_what_happened_and_nothing_that_is_secret() {
         "{}",
         page.head
     );
-    for words in ["test/echo", "fails-with-results", "What to do", "--pod-ttl"] {
+    for words in [
+        "<span>echo</span>",
+        "fails-with-results",
+        "What to do",
+        "--pod-ttl",
+    ] {
         assert!(page.body.contains(words), "{words}: {}", page.body);
     }
     assert!(
@@ -260,8 +265,10 @@ fn it_can_be_turned_off_and_a_taken_port_is_a_warning() {
 
 #[tokio::test]
 async fn the_wrapper_has_metrics_where_its_template_asks_for_them() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port();
+    let port = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port()
+    };
     let folder = tempfile::TempDir::new().unwrap();
     let mut command = Command::new("env");
     command.args([
