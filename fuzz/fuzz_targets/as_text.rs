@@ -24,6 +24,10 @@ fuzz_target!(|data: &[u8]| {
     let function = functions[usize::from(*first) % functions.len()];
     for list in [text.to_owned(), format!("{HEAD}{text}{TAIL}")] {
         let run = |reading| function.run_reading(reading, list.as_bytes(), &Clock::default());
-        assert_eq!(run(Reading::AsText), run(Reading::Parsed), "{function}: {list}");
+        assert_eq!(
+            run(Reading::AsText),
+            run(Reading::Parsed),
+            "{function}: {list}"
+        );
     }
 });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use acceptance::{LIST, evaluate};
 use anyhow::{Context, Result, ensure};
 use e2e::runner::{Runner, publish, script};
-use e2e::scenario;
+use e2e::{pod, scenario};
 use interop::{Collector, array, attribute};
 use kube::ResourceExt as _;
 use proto::EvaluateFunctionRequest;
@@ -64,6 +64,8 @@ fn the_trace_of_a_cold_call_tells_its_start_and_who_else_waited_points_to_it() {
         );
         first.and(second)?;
         let pod = scope.only_pod().await?.name_any();
+        // The wrapper answers before the kubelet says that it runs, and has no log until then.
+        scope.pod_becomes(&pod, "running", pod::is_running).await?;
         for (trace, _) in CALLERS {
             runner.logs(trace, Duration::from_secs(1)).await?;
             let log = scope.pod_log(&pod).await?;
