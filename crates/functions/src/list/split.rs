@@ -13,9 +13,6 @@ use crate::{
 
 const ITEMS: &str = "items:\n";
 
-/// Larger objects are parsed: to read a level of one takes longer than a run may be late.
-const LARGEST: usize = 256 * 1024;
-
 /// The root of a list, as the parser would read it, and how many of its objects are
 /// text.
 pub(super) fn split(text: &Rc<str>, indent: SequenceIndent) -> Option<(Node, usize)> {
@@ -144,8 +141,7 @@ impl Items {
         let rest = &self.source[object.end..];
         // A comment below could belong to the object.
         let is_alone = self.is_dash(rest) || !rest.starts_with([' ', '#', '\n']);
-        let is_small = object.end - start <= LARGEST;
-        (is_alone && is_small).then_some(object)
+        is_alone.then_some(object)
     }
 
     /// Moves over the next object, and over those that a comment between them may
