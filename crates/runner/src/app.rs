@@ -16,7 +16,7 @@ use crate::{
     function_config::live::Live,
     images, logging,
     pod::runtime::PodRuntime,
-    policy::{self, Guard},
+    policy::{self, Guard, PolicyFile},
     status::{self, Address, Sources},
     stop,
     tags::{Resolver, TagSource},
@@ -152,7 +152,7 @@ fn port(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Port> {
     let Some(config) = &config.tls else {
         return Ok(Port::Plain);
     };
-    let current = Arc::new(tls::Current::start(config)?);
+    let current = Arc::new(tls::Current::start(config.clone())?);
     tasks.spawn("certificates", Arc::clone(&current).watch());
     Ok(Port::tls(current))
 }
@@ -162,7 +162,7 @@ fn guard(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Guard> {
     let Some(path) = &config.image_policy else {
         return Ok(Guard::default());
     };
-    let current = Arc::new(policy::Current::start(path)?);
+    let current = Arc::new(policy::Current::start(PolicyFile(path.clone()))?);
     tasks.spawn("image policy", Arc::clone(&current).watch());
     let client = images::client(&config.registry, Timeouts::default());
     Ok(Guard::new(current, Arc::new(client)))

@@ -10,6 +10,7 @@ pub mod chain;
 mod cli;
 pub mod config;
 pub mod exec;
+mod followed;
 pub mod function_config;
 mod images;
 mod logging;

@@ -15,6 +15,6 @@ mod guard;
 mod pattern;
 mod rules;
 
-pub(crate) use current::Current;
+pub(crate) use current::{Current, PolicyFile};
 pub(crate) use guard::{Guard, Refused};
 pub(crate) use rules::Runtime;

@@ -84,14 +84,14 @@ impl Guard {
     /// Whether the image has a chance, by its repository: otherwise no registry is asked.
     pub(crate) fn lets_ask(&self, image: &Reference) -> Result<(), Refused> {
         let Some(posted) = &self.0 else { return Ok(()) };
-        let chance = posted.current.policy().has_a_chance(image);
+        let chance = posted.current.value().has_a_chance(image);
         chance.map_err(|denial| Refused::Denied(denial.to_string()))
     }
 
     /// Whether a function that needs no image may run.
     pub(crate) fn lets_run(&self, image: &Reference, runtime: Runtime) -> Result<(), Refused> {
         let Some(posted) = &self.0 else { return Ok(()) };
-        let policy = posted.current.policy();
+        let policy = posted.current.value();
         decide(&policy, image, image.digest(), runtime).map(drop)
     }
 
@@ -105,7 +105,7 @@ impl Guard {
         let Some(posted) = &self.0 else {
             return Ok(Admission::default());
         };
-        let policy = posted.current.policy();
+        let policy = posted.current.value();
         let (rule, verify) = decide(&policy, image, Some(digest), Runtime::Pod)?;
         let mut admission = match verify {
             Some(verify) => posted.verify(image, digest, verify, rule, deadline).await?,
@@ -134,7 +134,7 @@ impl Guard {
     /// Whether the wrapper server's image has to show something.
     pub(crate) fn verifies_wrapper(&self) -> bool {
         let posted = self.0.as_ref();
-        posted.is_some_and(|posted| posted.current.policy().wrapper.is_some())
+        posted.is_some_and(|posted| posted.current.value().wrapper.is_some())
     }
 
     /// Whether the wrapper server's image may be part of a pod.
@@ -145,7 +145,7 @@ impl Guard {
         deadline: Instant,
     ) -> Result<(), Refused> {
         let Some(posted) = &self.0 else { return Ok(()) };
-        let policy = posted.current.policy();
+        let policy = posted.current.value();
         let Some(verify) = &policy.wrapper else {
             return Ok(());
         };

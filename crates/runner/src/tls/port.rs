@@ -54,7 +54,9 @@ impl Transport for Port {
             Self::Tls(current, failures) => (current, failures),
         };
         let peer = stream.peer_addr().ok();
-        let accepted = TlsAcceptor::from(current.settings()).accept(stream).await;
+        let accepted = TlsAcceptor::from(Arc::clone(&current.value().settings))
+            .accept(stream)
+            .await;
         let stream = accepted.inspect_err(|error| failures.tell(peer, error))?;
         // Somebody who shakes hands and then is silent gets no answer anyway.
         let mut stream = BufReader::new(stream);

@@ -1,6 +1,6 @@
 //! From the files to what rustls needs: pure but for reading them.
 
-use std::{path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
 use rustls::{
     RootCertStore, ServerConfig,
@@ -20,12 +20,18 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// What the files hold, to see whether it has changed.
-#[derive(Debug, PartialEq, Eq)]
+/// What the files hold, to see whether it has changed. It does not print the key.
+#[derive(PartialEq, Eq)]
 pub(super) struct Texts {
     certificate: Vec<u8>,
     key: Vec<u8>,
     client_ca: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Texts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Texts").finish_non_exhaustive()
+    }
 }
 
 impl Texts {

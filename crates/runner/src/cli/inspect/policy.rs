@@ -6,7 +6,7 @@ use registry::{Client, Image, Reference};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::policy::{Current, Guard, Runtime};
+use crate::policy::{Current, Guard, PolicyFile, Runtime};
 
 /// Serialised as it is shown.
 #[derive(Debug, Serialize)]
@@ -17,7 +17,7 @@ pub(super) struct Ruling {
 
 /// A policy, and who asks for signatures.
 pub(super) fn guard(path: &Path, client: &Arc<Client>) -> anyhow::Result<Guard> {
-    let current = Arc::new(Current::start(path)?);
+    let current = Arc::new(Current::start(PolicyFile(path.to_owned()))?);
     Ok(Guard::new(current, Arc::clone(client)))
 }
 
