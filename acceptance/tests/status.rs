@@ -313,3 +313,22 @@ async fn names_that_never_succeed_make_no_series() {
     let after = series(&get(&address, "/metrics").body);
     assert_eq!(before, after);
 }
+
+#[tokio::test]
+async fn a_failure_on_the_page_names_its_callers_trace() {
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let server = Server::runner(&[]);
+    let mut request = tonic::Request::new(call("fails-silently", LIST));
+    let parent = format!("00-{TRACE}-00f067aa0ba902b7-00");
+    request
+        .metadata_mut()
+        .insert("traceparent", parent.parse().unwrap());
+    evaluate(server.connect().await, request).await.unwrap_err();
+    let address = server.status_address();
+    let json = get(&address, "/status.json").body;
+    let view: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(view["failures"][0]["trace_id"], TRACE, "{json}");
+    assert!(get(&address, "/").body.contains(TRACE));
+    let shown = String::from_utf8(status(&address, &[]).stdout).unwrap();
+    assert!(shown.contains(&format!("trace: {TRACE}")), "{shown}");
+}

@@ -56,10 +56,12 @@ impl Drop for Observed {
         if let Some(series) = &self.series {
             series.in_flight.add(-1);
         }
+        let noted = self.notes.noted();
         if std::thread::panicking() {
             self.code = Code::Internal;
+            let image = noted.image.as_deref().unwrap_or_default().to_owned();
+            failures::keep(&EvaluateError::Panicked { image }, self.code, &noted);
         }
-        let noted = self.notes.noted();
         let ended = Ended {
             runtime: noted.runtime.unwrap_or(Runtime::Nobody),
             code: self.code,

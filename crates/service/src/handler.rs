@@ -117,7 +117,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
             tag: tag.clone(),
             resource_list,
             deadline,
-            notes: Notes::default(),
+            notes: Notes::of(&trace),
             trace,
         };
         let notes = evaluation.notes.clone();

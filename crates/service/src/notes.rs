@@ -7,6 +7,9 @@ use std::{
 };
 
 use metrics::functions::{Runtime, Series};
+use opentelemetry::trace::TraceId;
+
+use crate::trace::Trace;
 
 /// A call's notes. Clones are the same notes.
 #[derive(Debug, Clone, Default)]
@@ -34,9 +37,18 @@ pub struct Noted {
     pub run_time: Duration,
     /// How often the call was sent again.
     pub retries: u32,
+    /// The number under which the call is found elsewhere.
+    pub trace_id: Option<TraceId>,
 }
 
 impl Notes {
+    /// Of a call that has only been heard of.
+    pub fn of(trace: &Trace) -> Self {
+        let notes = Self::default();
+        notes.inner().noted.trace_id = trace.id();
+        notes
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // Notes are right also if somebody panicked elsewhere.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -27,6 +27,9 @@ pub(crate) struct FailureView {
     pub(crate) message: String,
     /// What somebody could do about it.
     pub(crate) advice: String,
+    /// Under which the call is found in traces and in logs.
+    #[serde(default)]
+    pub(crate) trace_id: Option<String>,
 }
 
 /// A call has failed.
@@ -42,6 +45,7 @@ pub(crate) fn keep(error: &EvaluateError, code: Code, noted: &Noted) {
         code: code.name().into(),
         message: cut(&error.brief()),
         advice: advice(error, code).into(),
+        trace_id: noted.trace_id.map(|id| id.to_string()),
     });
 }
 

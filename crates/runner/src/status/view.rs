@@ -280,7 +280,7 @@ pub(crate) mod tests {
         }],
         "failures": [{
             "at": 1, "image": bad, "runtime": bad, "pod": bad, "code": bad, "message": bad,
-            "advice": bad,
+            "advice": bad, "trace_id": bad,
         }],
         "watches": [{ "kind": bad, "is_connected": false, "age_seconds": 1, "interruptions": 1 }],
         "lease_age_seconds": 1,

@@ -119,6 +119,9 @@ fn failures(text: &mut String, view: &View) {
         let (code, message) = (plain(&failure.code), plain(&failure.message));
         let _ = writeln!(text, "  {when}, {code}: {message}");
         let _ = writeln!(text, "    what to do: {}", plain(&failure.advice));
+        if let Some(id) = &failure.trace_id {
+            let _ = writeln!(text, "    trace: {}", plain(id));
+        }
     }
 }
 
@@ -204,6 +207,7 @@ mod tests {
             "FUNCTION",
             "LAST FAILURES",
             "what to do: x",
+            "trace: x",
             "ignored: x: x",
             "registry x",
         ] {

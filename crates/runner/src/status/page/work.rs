@@ -113,6 +113,7 @@ fn one_failure(view: &View, failure: &FailureView) -> Markup {
             }
             p.message { (failure.message) }
             p.advice { strong { "What to do: " } (failure.advice) }
+            @if let Some(id) = &failure.trace_id { p.when { "Trace " code { (id) } } }
         }
     }
 }
