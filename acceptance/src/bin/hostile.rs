@@ -77,7 +77,11 @@ fn attempt(words: &[&str]) -> io::Result<String> {
             }
             attempt(&["sleep"])
         }
-        ["fill"] => fill(),
+        ["fill"] => fill(16_000),
+        ["fill", mib] => {
+            fill(number(mib)?)?;
+            attempt(&["sleep"])
+        }
         ["allocate", mib] => Ok(allocate(number(mib)?)),
         ["allocate-in-many", count, mib] => {
             let mut helpers = Vec::new();
@@ -132,10 +136,10 @@ fn temporary() -> io::Result<String> {
 }
 
 /// Files with names and without.
-fn fill() -> io::Result<String> {
+fn fill(mib: usize) -> io::Result<String> {
     let chunk = vec![7; MIB];
     let mut files = Vec::new();
-    for number in 0..1000 {
+    for number in 0..mib / 16 {
         let path = env::temp_dir().join(number.to_string());
         let mut file = File::create(&path)?;
         for _ in 0..16 {
@@ -148,7 +152,7 @@ fn fill() -> io::Result<String> {
         // Slower than the disk of any machine: what stops it is not the disk.
         thread::sleep(Duration::from_millis(20));
     }
-    Ok("16 GB".into())
+    Ok(format!("{mib} MiB"))
 }
 
 fn allocate(mib: usize) -> String {

@@ -10,6 +10,7 @@ mod peer;
 mod pods_calls;
 mod pods_cluster;
 mod pods_faults;
+mod pods_hostile;
 mod pods_images;
 mod pods_policy;
 mod pods_restart;
