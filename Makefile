@@ -8,7 +8,7 @@ help: ## Show this list
 
 .PHONY: run
 run: build-debug ## Start the runner here, without a cluster, with the bundled functions
-	@echo 'In another shell: target/debug/function-runner eval --image set-namespace:v0.4.5 examples/package -- namespace=production'
+	@echo 'In another shell: target/debug/function-runner eval --address localhost:9445 --image set-namespace:v0.4.5 examples/package -- namespace=production'
 	@echo 'What it does: http://localhost:9464/ (or target/debug/function-runner status --watch)'
 	target/debug/function-runner --disable-runtimes=pod
 

@@ -7,7 +7,10 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use acceptance::{Server, server::binary};
+use acceptance::{
+    Server,
+    server::{binary, functions},
+};
 
 fn eval(server: &Server, args: &[&str], stdin: &str) -> Output {
     let mut child = Command::new(binary("function-runner"))
@@ -99,6 +102,64 @@ fn eval_tells_failures_and_sets_the_exit_code() {
     let output = eval(&server, &["--help"], "");
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("Examples:"));
+}
+
+/// `eval` without a server, in a folder with a `config.yaml` that is none of a runner's.
+fn eval_here(args: &[&str], stdin: &str) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.yaml"), "kind: Unrelated\n").unwrap();
+    let mut child = Command::new(binary("function-runner"))
+        .arg("eval")
+        .args(args)
+        .current_dir(folder.path())
+        .env("TMPDIR", folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    output
+}
+
+#[test]
+fn eval_needs_no_server_for_bundled_functions() {
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
+    let args = ["--image=set-namespace:v0.4.5", "-", "--", "namespace=prod"];
+    let output = eval_here(&args, object);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(
+        text(&output.stdout),
+        format!("{object}  namespace: prod\n"),
+        "{output:?}"
+    );
+    let output = eval_here(&["--image=example.com/unknown:v1"], object);
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert!(told.contains("example.com/unknown:v1"), "{told}");
+}
+
+#[test]
+fn eval_needs_no_server_for_configured_executables() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("mine.yaml");
+    let entry = "functions:\n- function: echo\n  images: [example.com/mine:v1]\n";
+    fs::write(&config, entry).unwrap();
+    let config = format!("--config={}", config.display());
+    let functions = format!("--functions={}", functions().display());
+    let output = eval_here(
+        &["--image=example.com/mine:v1", &config, &functions],
+        "kind: A\n",
+    );
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(text(&output.stdout), "kind: A\n");
+    let missing = "--config=/missing.yaml";
+    let output = eval_here(&["--image=example.com/mine:v1", missing], "kind: A\n");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).contains("/missing.yaml"), "{output:?}");
 }
 
 /// The wrapper's binary under its other name.

@@ -141,7 +141,7 @@ function-runner executes KRM functions for Porch, as local executables or in pod
 
 Usage:
   function-runner [FLAGS]           serve
-  function-runner eval --image IMG  evaluate a function by hand (see eval --help)
+  function-runner eval --image IMG  evaluate a function, here or there (see eval --help)
   function-runner inspect IMG       ask a registry about an image (see inspect --help)
   function-runner status            show what a running server does (see status --help)
   function-runner fn NAME           run a bundled function on standard input

@@ -143,6 +143,14 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
         // What is logged: names, sizes and times; never a list, nor what a function
         // wrote, which may repeat parts of it. The errors that it reports although
         // it succeeded are the exception: nobody else would hear of them.
+        macro_rules! tell {
+            ($level:ident, $($more:tt)*) => {
+                tracing::$level!(
+                    image, tag, runtime, pod, ?took, ?queue_wait, ?run_time, bytes_in, trace_id,
+                    $($more)*
+                )
+            };
+        }
         match answer {
             Ok(Output {
                 resource_list,
@@ -151,21 +159,7 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 answered_by,
             }) => {
                 let errors_reported = errors.len();
-                tracing::info!(
-                    image,
-                    tag,
-                    runtime,
-                    pod,
-                    ?took,
-                    ?queue_wait,
-                    ?run_time,
-                    bytes_in,
-                    bytes_out,
-                    errors_reported,
-                    answered_by,
-                    trace_id,
-                    "evaluated"
-                );
+                tell!(info, bytes_out, errors_reported, answered_by, "evaluated");
                 served.succeeded(answered_by);
                 for error in errors.iter().take(MOST_ERRORS_LOGGED) {
                     let error = one_line(&error.to_string());
@@ -184,35 +178,9 @@ impl<E: Evaluator> FunctionEvaluator for Handler<E> {
                 let code = error.code();
                 let answered_by = error.answered_by();
                 if matches!(code, Code::NotFound | Code::InvalidArgument) {
-                    tracing::info!(
-                        image,
-                        tag,
-                        runtime,
-                        pod,
-                        ?took,
-                        ?queue_wait,
-                        ?run_time,
-                        bytes_in,
-                        ?code,
-                        answered_by,
-                        trace_id,
-                        "refused: {error}"
-                    );
+                    tell!(info, ?code, answered_by, "refused: {error}");
                 } else {
-                    tracing::warn!(
-                        image,
-                        tag,
-                        runtime,
-                        pod,
-                        ?took,
-                        ?queue_wait,
-                        ?run_time,
-                        bytes_in,
-                        ?code,
-                        answered_by,
-                        trace_id,
-                        "failed: {error}"
-                    );
+                    tell!(warn, ?code, answered_by, "failed: {error}");
                 }
                 Err(served.failed(error))
             }

@@ -34,7 +34,12 @@ impl Shutdown {
         })
     }
 
-    /// Waits for the next signal.
+    /// Waits for a signal. Cancel-safe.
+    pub async fn heard(&mut self) {
+        self.requested().await;
+    }
+
+    /// Waits for the next signal, and tells which it was.
     pub(crate) async fn requested(&mut self) -> Asked {
         // Cancel-safe: a signal that is not heard now is heard next.
         tokio::select! {

@@ -144,7 +144,10 @@ fn a_daemon_in_a_pod_ends_with_its_call() {
                 break;
             }
             let waited = begin.elapsed();
-            ensure!(waited < Duration::from_secs(5), "{daemons} after {waited:?}");
+            ensure!(
+                waited < Duration::from_secs(5),
+                "{daemons} after {waited:?}"
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         stage.attempt("nothing").await.context("the next call")?;

@@ -1,8 +1,10 @@
-//! `function-runner eval`: evaluates a function by hand.
+//! `function-runner eval`: evaluates a function by hand, right here or on a server.
+
+mod here;
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
-use goflags::{FlagError, Group, flag, value};
+use goflags::{FlagError, Flags, Group, flag, value};
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
 use tonic::{Request, Status};
 
@@ -10,7 +12,10 @@ use super::{
     input::{self, FunctionConfig, Source},
     show,
 };
-use crate::tls::{CLIENT_FLAGS, TlsClient};
+use crate::{
+    config::{self, Config},
+    tls::{CLIENT_FLAGS, TlsClient},
+};
 
 static FLAGS: &[Group] = &[
     Group {
@@ -32,8 +37,21 @@ static FLAGS: &[Group] = &[
             flag::value(
                 "address",
                 "HOST:PORT",
-                "localhost:9445",
-                "The function runner to ask.",
+                "",
+                "The function runner to ask, such as localhost:9445. Without it the function is \
+                 evaluated right here, if it is bundled or named in --config.",
+            ),
+            flag::value(
+                "config",
+                "FILE",
+                "",
+                "Right here: which images are which executables, as for the server.",
+            ),
+            flag::value(
+                "functions",
+                "DIR",
+                "./functions",
+                "Right here: where those executables are.",
             ),
             flag::value(
                 "fn-config",
@@ -55,8 +73,8 @@ static FLAGS: &[Group] = &[
 ];
 
 const HELP: &str = "\
-Evaluates a KRM function on a running function runner and prints the resulting
-resources. The function's results and its log go to standard error.
+Evaluates a KRM function right here, or on a running function runner (--address), and
+prints the resulting resources. The function's results and its log go to standard error.
 
 Usage:
   function-runner eval --image IMG [FLAGS] [FILE|DIR|-] [-- key=value …]
@@ -75,6 +93,9 @@ Examples:
   # A stream from elsewhere, configured by a file:
   kubectl get deploy -o yaml | function-runner eval --image set-labels:v0.2 --fn-config labels.yaml -
 
+  # An executable of your own, named in a file:
+  function-runner eval --image example.com/mine:v1 --config config.yaml --functions ./bin ./package
+
   # A ResourceList that kpt made, on another machine's runner:
   kpt fn source . | function-runner eval --image starlark:v0.5.5 --address runner.example.com:9445
 
@@ -90,11 +111,17 @@ cannot be understood.
 struct Call {
     image: String,
     tag: String,
-    address: String,
-    server: TlsClient,
+    by: By,
     timeout: Duration,
     source: Source,
     config: FunctionConfig,
+}
+
+/// Who evaluates it.
+#[derive(Debug)]
+enum By {
+    Here(Box<Config>),
+    Server { address: String, client: TlsClient },
 }
 
 /// Runs the command with the words after its name.
@@ -129,19 +156,47 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Call>, String> {
     if image.is_empty() {
         return Err("--image names the function to evaluate; --help has examples".into());
     }
-    let address = flags.text("address").map_err(complain)?;
     let timeout = flags.get("timeout", value::positive_duration);
     let timeout = timeout.map_err(complain)?;
-    let connect = timeout.min(Duration::from_secs(10));
     Ok(Some(Call {
         image,
         tag: flags.text("tag").map_err(complain)?,
-        server: TlsClient::read(&flags, address.clone(), connect).map_err(complain)?,
-        address,
+        by: by(&flags, timeout)?,
         timeout,
         source,
         config,
     }))
+}
+
+fn by(flags: &Flags, timeout: Duration) -> Result<By, String> {
+    let complain = |error: FlagError| error.to_string();
+    let address = flags.text("address").map_err(complain)?;
+    if !address.is_empty() {
+        if let Some(name) = ["config", "functions"].iter().find(|it| flags.is_given(it)) {
+            return Err(format!(
+                "--{name} is the server's own, where --address is given"
+            ));
+        }
+        let connect = timeout.min(Duration::from_secs(10));
+        let client = TlsClient::read(flags, address.clone(), connect).map_err(complain)?;
+        return Ok(By::Server { address, client });
+    }
+    let mut given = CLIENT_FLAGS.flags.iter();
+    if let Some(flag) = given.find(|flag| flags.is_given(flag.name)) {
+        return Err(format!("--{} needs a server: --address", flag.name));
+    }
+    // An empty file names nothing. The server's default may be anything in this folder.
+    let file = Some(flags.text("config").map_err(complain)?).filter(|file| !file.is_empty());
+    let words = [
+        "--disable-runtimes=pod".to_owned(),
+        "--started-ahead=0".to_owned(),
+        format!("--config={}", file.as_deref().unwrap_or("/dev/null")),
+        format!("--functions={}", flags.text("functions").map_err(complain)?),
+    ];
+    match Config::parse(words.map(OsString::from).into()).map_err(complain)? {
+        config::Request::Serve(config) => Ok(By::Here(config)),
+        config::Request::Print(text) => Err(text),
+    }
 }
 
 /// The input: the one word that is neither a flag nor a flag's value.
@@ -175,10 +230,16 @@ fn run(call: &Call) -> anyhow::Result<ExitCode> {
         image: call.image.clone(),
         tag: call.tag.clone(),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    match runtime.block_on(ask(call, request)) {
+    let answer = match &call.by {
+        By::Here(config) => here::evaluate(config, request, call.timeout)?,
+        By::Server { address, client } => {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            runtime.block_on(ask(address, client, call.timeout, request))
+        }
+    };
+    match answer {
         Ok(answer) => {
             show::answer(&answer.resource_list, &answer.log)?;
             Ok(ExitCode::SUCCESS)
@@ -191,17 +252,18 @@ fn run(call: &Call) -> anyhow::Result<ExitCode> {
 }
 
 async fn ask(
-    call: &Call,
+    address: &str,
+    client: &TlsClient,
+    timeout: Duration,
     request: EvaluateFunctionRequest,
 ) -> Result<proto::EvaluateFunctionResponse, Status> {
-    let channel = call.server.connect().await.map_err(|cause| {
+    let channel = client.connect().await.map_err(|cause| {
         Status::unavailable(format!(
-            "cannot reach a function runner at {}: {cause}; is one running there? (--address, --tls)",
-            call.address
+            "cannot reach a function runner at {address}: {cause}; is one running there? (--address, --tls)"
         ))
     })?;
     let mut request = Request::new(request);
-    request.set_timeout(call.timeout);
+    request.set_timeout(timeout);
     FunctionEvaluatorClient::new(channel)
         .max_decoding_message_size(usize::MAX)
         .max_encoding_message_size(usize::MAX)
@@ -259,6 +321,11 @@ mod tests {
             ("--imgae x", "unknown flag --imgae"),
             ("--image", "flag --image needs a value"),
             ("--image x --timeout 0", "longer than 0"),
+            ("--image x --tls", "--tls needs a server: --address"),
+            (
+                "--image x --address a:1 --config f",
+                "--config is the server's own",
+            ),
         ] {
             let told = parsed(line).unwrap_err();
             assert!(told.contains(complaint), "{line}: {told}");
