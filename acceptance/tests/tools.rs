@@ -4,13 +4,17 @@ use std::{
     fs,
     io::Write as _,
     os::unix::fs::symlink,
+    path::Path,
     process::{Command, Output, Stdio},
 };
 
 use acceptance::{
     Server,
     server::{binary, functions},
+    system,
 };
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
 fn eval(server: &Server, args: &[&str], stdin: &str) -> Output {
     let mut child = Command::new(binary("function-runner"))
@@ -104,8 +108,9 @@ fn eval_tells_failures_and_sets_the_exit_code() {
     assert!(text(&output.stdout).contains("Examples:"));
 }
 
-/// `eval` without a server, in a folder with a `config.yaml` that is none of a runner's.
-fn eval_here(args: &[&str], stdin: &str) -> Output {
+/// `eval` without a server, in a folder with a `config.yaml` that is none of a runner's;
+/// `meanwhile` sees its pid. It leaves nothing there.
+fn eval_here_while(args: &[&str], stdin: &str, meanwhile: impl FnOnce(u32)) -> Output {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("config.yaml"), "kind: Unrelated\n").unwrap();
     let mut child = Command::new(binary("function-runner"))
@@ -118,11 +123,29 @@ fn eval_here(args: &[&str], stdin: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    // It may end without reading.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    meanwhile(child.id());
     let output = child.wait_with_output().unwrap();
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
     output
+}
+
+fn eval_here(args: &[&str], stdin: &str) -> Output {
+    eval_here_while(args, stdin, |_| {})
+}
+
+/// Flags that name an executable as `example.com/mine:v1`.
+fn mine(folder: &TempDir, name: &str) -> [String; 3] {
+    let config = folder.path().join("mine.yaml");
+    let entry = format!("functions:\n- function: {name}\n  images: [example.com/mine:v1]\n");
+    fs::write(&config, entry).unwrap();
+    [
+        "--image=example.com/mine:v1".to_owned(),
+        format!("--config={}", config.display()),
+        format!("--functions={}", functions().display()),
+    ]
 }
 
 #[test]
@@ -144,22 +167,38 @@ fn eval_needs_no_server_for_bundled_functions() {
 
 #[test]
 fn eval_needs_no_server_for_configured_executables() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("mine.yaml");
-    let entry = "functions:\n- function: echo\n  images: [example.com/mine:v1]\n";
-    fs::write(&config, entry).unwrap();
-    let config = format!("--config={}", config.display());
-    let functions = format!("--functions={}", functions().display());
-    let output = eval_here(
-        &["--image=example.com/mine:v1", &config, &functions],
-        "kind: A\n",
-    );
+    let folder = TempDir::new().unwrap();
+    let flags = mine(&folder, "echo");
+    let output = eval_here(&flags.each_ref().map(String::as_str), "kind: A\n");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(text(&output.stdout), "kind: A\n");
     let missing = "--config=/missing.yaml";
     let output = eval_here(&["--image=example.com/mine:v1", missing], "kind: A\n");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(text(&output.stderr).contains("/missing.yaml"), "{output:?}");
+}
+
+#[test]
+fn an_interrupted_eval_leaves_no_process_and_no_file() {
+    let folder = TempDir::new().unwrap();
+    let flags = mine(&folder, "hangs");
+    let mut started = Vec::new();
+    let interrupt = |pid: u32| {
+        system::wait_until("a function", || {
+            started = system::descendants(pid);
+            let is_there = started.iter().any(|(_, name)| name.contains("hangs"));
+            is_there.then_some(()).ok_or(format!("{started:?}"))
+        });
+        let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
+    };
+    let flags = flags.each_ref().map(String::as_str);
+    let output = eval_here_while(&flags, "kind: A\n", interrupt);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).contains("interrupted"), "{output:?}");
+    for (pid, name) in started {
+        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{name}");
+    }
 }
 
 /// The wrapper's binary under its other name.
