@@ -137,6 +137,7 @@ e2e: build ## Test on a real Kubernetes node (needs root, Go and Debian's packag
 	$(CLUSTER) peer
 	$(CLUSTER) registry
 	cd interop/collector && CGO_ENABLED=0 go build -mod=readonly -o ../../target/debug/interop/collector .
+	scripts/browser-packages
 	$(CLUSTER) down
 	$(CLUSTER) up
 	$(MAKE) images

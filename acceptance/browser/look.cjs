@@ -1,13 +1,13 @@
 // Looks at a status page as people do: in both colour schemes, on a desk and on a phone, with a
 // keyboard, and with axe's eyes for those who do not see. Prints what is wrong and exits with 1.
 //
-//   NODE_PATH=target/browser/node_modules node acceptance/browser/look.cjs http://127.0.0.1:9464/ FOLDER
+//   NODE_PATH=target/browser/node_modules node acceptance/browser/look.cjs http://127.0.0.1:9464/ FOLDER whole|used
 "use strict";
 const path = require("node:path");
 const { chromium } = require("playwright-core");
 const axe = require("axe-core");
 
-const [url, folder] = process.argv.slice(2);
+const [url, folder, what] = process.argv.slice(2);
 const wrong = [];
 const expect = (holds, words) => holds || wrong.push(words);
 
@@ -68,8 +68,8 @@ async function use(browser) {
 (async () => {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ARGS });
   try {
-    for (const scheme of ["light", "dark"]) for (const width of [1280, 390]) await look(browser, scheme, width);
-    await use(browser);
+    if (what === "used") await use(browser);
+    else for (const scheme of ["light", "dark"]) for (const width of [1280, 390]) await look(browser, scheme, width);
   } finally {
     await browser.close();
   }

@@ -1,6 +1,7 @@
 //! Starts the real binaries and talks to them as their users do. The functions
 //! they run are the scripts in `functions/`; `test/NAME:v1` is the image of each.
 
+pub mod browser;
 pub mod cgroup;
 pub mod http1;
 pub mod http2;

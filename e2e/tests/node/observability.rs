@@ -1,11 +1,12 @@
 //! Prometheus itself scrapes a runner and the wrapper of its pod, and finds every metric that is
-//! documented; the status page tells the pod and its cold start.
+//! documented; the status page tells the pod and its cold start, and is looked at by a browser.
 
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use acceptance::browser::{Look, look};
 use acceptance::http1::get;
 use anyhow::{Context, Result, ensure};
 use e2e::runner::{Runner, publish, script};
@@ -134,5 +135,26 @@ fn prometheus_finds_every_documented_metric_of_a_runner_and_its_wrapper() {
             "{watches:?}"
         );
         Ok(())
+    });
+}
+
+#[test]
+fn the_page_is_whole_in_a_browser_during_load_and_tells_the_numbers_of_metrics_afterwards() {
+    scenario(async |scope| {
+        let image = publish(scope, "echo", &script("exec cat"))?;
+        let markup = publish(scope, "markup", &script("echo '<b>bold</b>' >&2; exit 1"))?;
+        let runner = Runner::start(scope, &[])?;
+        let page = runner.server.status_address();
+        let load = runner.calls(&image).callers(4).start();
+        load.goes_on(4).await?;
+        runner.heard(&markup).await?;
+        let address = page.clone();
+        let looked = tokio::task::spawn_blocking(move || look(&address, "node", Look::Whole));
+        looked.await?.context("during load")?;
+        load.goes_on(4).await?;
+        let account = load.end().await?;
+        println!("{account}");
+        let looked = tokio::task::spawn_blocking(move || look(&page, "node", Look::Used));
+        looked.await?.context("after it")
     });
 }

@@ -1,4 +1,5 @@
-//! The pod runtime under a real cluster's rules: roles, quotas, moved tags, memory limits, warm-up.
+//! The pod runtime under a real cluster's rules: roles, quotas, moved tags, memory limits, warm-up, and the
+//! runner's own bound of pods.
 
 use std::time::{Duration, Instant};
 
@@ -126,5 +127,46 @@ fn listed_functions_are_warm_when_the_runner_is_ready_and_keep_their_own_setting
             ensure!(begin.elapsed() < Duration::from_secs(20), "not warmed up");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+    });
+}
+
+#[test]
+fn at_the_bound_of_pods_the_longest_idle_goes_and_if_none_idles_the_caller_hears_it() {
+    scenario(async |scope| {
+        let echo = |name| publish(scope, name, &script("exec cat"));
+        let (first, second, third) = (echo("first")?, echo("second")?, echo("third")?);
+        let runner = Runner::start(scope, &["--max-pods=2", "--scan-interval=1s"])?;
+        for image in [&first, &second, &third] {
+            runner.call(image).await?;
+        }
+        scope.functions_become(2, 2).await?;
+        let names = scope.pod_names().await?;
+        let of = |name: &str| names.iter().any(|pod| pod.starts_with(name));
+        ensure!(!of("first-") && of("second-") && of("third-"), "{names:?}");
+
+        let slow = |name| publish(scope, name, &script("sleep 20; exec cat"));
+        let (one, another) = (slow("slow-one")?, slow("slow-another")?);
+        let full = async {
+            let begin = Instant::now();
+            // From their creation on, both start or work.
+            loop {
+                let names = scope.pod_names().await?;
+                if names.len() == 2 && names.iter().all(|pod| pod.starts_with("slow-")) {
+                    break;
+                }
+                ensure!(begin.elapsed() < Duration::from_secs(60), "{names:?}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            let told = runner.heard(&first).await?;
+            ensure!(told.code() == Code::ResourceExhausted, "{told}");
+            ensure!(told.message().contains("--max-pods"), "{told}");
+            Ok(())
+        };
+        let (a, b, full) = tokio::join!(runner.call(&one), runner.call(&another), full);
+        full?;
+        a.context("a call that was there before")?;
+        b.context("a call that was there before")?;
+        runner.call(&first).await.context("afterwards")?;
+        Ok(())
     });
 }
