@@ -85,7 +85,7 @@ impl<F: Files> Followed<F> {
             }
             Err(trouble) => {
                 if known.trouble.as_ref() != Some(&trouble) {
-                    tracing::error!("{trouble}; what was read before stays in use");
+                    tracing::error!("{trouble}; the version read before stays in use");
                     known.trouble = Some(trouble);
                 }
             }

@@ -60,19 +60,19 @@ fn trouble(status: &PodStatus) -> Option<String> {
         .init_container_statuses
         .iter()
         .chain(&status.container_statuses);
-    if let Some(trouble) = containers.flatten().find_map(container_trouble) {
-        return Some(trouble);
+    let container = containers.flatten().find_map(container_trouble);
+    let is_over = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));
+    if container.is_none() && !is_over {
+        return None;
     }
-    let over = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));
-    over.then(|| {
-        let words = [status.reason.as_deref(), status.message.as_deref()];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
-        if words.is_empty() {
-            "the pod has ended".to_owned()
-        } else {
-            words.join(": ")
-        }
-    })
+    // Why the pod was ended, by an eviction for example, is why its containers have failed.
+    let words = [status.reason.as_deref(), status.message.as_deref()];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    match (words.is_empty(), container) {
+        (false, _) => Some(words.join(": ")),
+        (true, Some(container)) => Some(container),
+        (true, None) => Some("the pod has ended".to_owned()),
+    }
 }
 
 fn container_trouble(container: &ContainerStatus) -> Option<String> {
@@ -201,6 +201,11 @@ mod tests {
             seen(&evicted),
             Progress::Failed("Evicted: low on disk".into())
         );
+        let mut ended = container(&json!({ "terminated": { "reason": "Error", "exitCode": 137 } }));
+        ended["reason"] = "Evicted".into();
+        ended["message"] = "low on disk".into();
+        let words = "Evicted: low on disk".to_owned();
+        assert_eq!(seen(&ended), Progress::Failed(words), "not its symptom");
     }
 
     #[test]

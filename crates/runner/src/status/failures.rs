@@ -112,8 +112,8 @@ fn advice(error: &EvaluateError, code: Code) -> &'static str {
                  --max-request-body-size, as the message says."
             }
             _ => {
-                "The function itself failed. Try it by hand: `function-runner eval --image IMAGE \
-                 PACKAGE` shows its results and what it wrote."
+                "The function itself failed. Try it by hand: `function-runner eval --address \
+                 HOST:PORT --image IMAGE PACKAGE` shows its results and what it wrote."
             }
         },
     }

@@ -114,11 +114,20 @@ fn glance(view: &View) -> Markup {
                     &bytes(process.memory_bytes),
                     &format!("{} threads, {} open files", process.threads, process.descriptors),
                 ))
+                // There is none where no process is started.
+                @if process.budget_bytes > 0 {
+                    (tile(
+                        "tile",
+                        "Budget in use",
+                        &percent(process.budget_used_bytes, process.budget_bytes),
+                        &format!("of {} for functions", bytes(process.budget_bytes)),
+                    ))
+                }
                 (tile(
                     "tile",
-                    "Budget in use",
-                    &percent(process.budget_used_bytes, process.budget_bytes),
-                    &format!("of {}; requests hold {}", bytes(process.budget_bytes), bytes(process.requests_used_bytes)),
+                    "Requests hold",
+                    &bytes(process.requests_used_bytes),
+                    &format!("of {}", bytes(process.requests_bytes)),
                 ))
             }
         }

@@ -22,10 +22,11 @@ impl EvaluateError {
             Self::Remote { status, .. } => {
                 let failure = status.get_details_precondition_failure();
                 let first = failure.and_then(|failure| failure.violations.into_iter().next());
-                (
-                    self.to_string(),
-                    first.map(|violation| violation.description),
-                )
+                let headline = match exit_code(status.message()) {
+                    Some(code) => format!("{self}: exit code {code}"),
+                    None => self.to_string(),
+                };
+                (headline, first.map(|violation| violation.description))
             }
             _ => (self.to_string(), None),
         };
@@ -34,6 +35,13 @@ impl EvaluateError {
             None => headline,
         }
     }
+}
+
+/// The number at the end of the first line, as our wrapper tells it. The rest of a wrapper's words
+/// may be the function's own.
+fn exit_code(message: &str) -> Option<i32> {
+    let (_, code) = message.lines().next()?.rsplit_once(": exit code ")?;
+    code.parse().ok()
 }
 
 #[cfg(test)]
@@ -74,6 +82,7 @@ mod tests {
                 brief.contains("\"x:v1\"") && brief.ends_with("no such field"),
                 "{brief}"
             );
+            assert!(brief.contains("exit code 1"), "{brief}");
             assert!(!brief.contains("hunter2"), "{brief}");
         }
     }
