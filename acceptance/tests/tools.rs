@@ -216,6 +216,22 @@ fn an_unknown_command_is_reported_as_such_and_starts_no_server() {
     );
 }
 
+#[test]
+fn a_help_that_nobody_reads_to_its_end_is_no_error() {
+    for words in [&["--help"][..], &["eval", "--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(binary("function-runner"))
+            .args(words)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(text(&output.stderr), "");
+    }
+}
+
 fn probe(server: &Server, args: &[&str]) -> (Option<i32>, String) {
     let path = server.folder.path().join("grpc-health-probe");
     if !path.exists() {

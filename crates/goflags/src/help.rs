@@ -1,6 +1,9 @@
 //! A command's flags as a page of text.
 
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    io::{Write as _, stdout},
+};
 
 use crate::{Group, Takes};
 
@@ -46,4 +49,9 @@ fn wrap(page: &mut String, text: &str) {
         column += word.len();
     }
     page.push('\n');
+}
+
+/// Shows a help. A reader who has seen enough, such as `head`, is no error.
+pub fn show(text: &str) {
+    let _ = stdout().write_all(text.as_bytes());
 }

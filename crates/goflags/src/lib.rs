@@ -14,7 +14,7 @@ pub mod value;
 
 use std::{collections::HashMap, ffi::OsString};
 
-pub use help::help;
+pub use help::{help, show};
 
 /// One flag of a command.
 #[derive(Debug)]

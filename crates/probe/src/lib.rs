@@ -87,10 +87,8 @@ pub fn main<D: Dial>(flags: &'static [Group], words: Vec<OsString>) -> ExitCode 
 fn probe<D: Dial>(groups: &'static [Group], words: Vec<OsString>) -> Result<(), Trouble> {
     let flags = goflags::parse(groups, words)?;
     if flags.switch("help")? {
-        print!(
-            "grpc-health-probe -addr HOST:PORT [FLAGS]\n{}",
-            goflags::help(groups)
-        );
+        let usage = "grpc-health-probe -addr HOST:PORT [FLAGS]\n";
+        goflags::show(&format!("{usage}{}", goflags::help(groups)));
         return Ok(());
     }
     let dial = D::read(&flags)?;

@@ -30,7 +30,7 @@ fn command<T>(
 ) -> ExitCode {
     match parsed {
         Ok(None) => {
-            print!("{help}{}", goflags::help(flags));
+            goflags::show(&format!("{help}{}", goflags::help(flags)));
             ExitCode::SUCCESS
         }
         Ok(Some(wanted)) => run(&wanted).unwrap_or_else(|error| {

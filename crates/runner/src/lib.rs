@@ -52,7 +52,7 @@ pub fn main(called_as: &OsStr, mut words: Vec<OsString>) -> ExitCode {
     }
     match Config::parse(words) {
         Ok(Request::Print(text)) => {
-            print!("{text}");
+            goflags::show(&text);
             ExitCode::SUCCESS
         }
         Ok(Request::Serve(config)) => match app::run(*config) {

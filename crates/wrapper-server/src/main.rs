@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 fn wrapper(words: Vec<OsString>) -> ExitCode {
     match args::parse(words) {
         Ok(Request::Help(text)) => {
-            print!("{text}");
+            goflags::show(&text);
             ExitCode::SUCCESS
         }
         Ok(Request::Serve(args)) => match serve(&args) {
