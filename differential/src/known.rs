@@ -2,7 +2,7 @@
 
 use functions::yaml::{Node, parse_all};
 
-use crate::oracle::{Oracle, Outcome};
+use crate::{oracle::Oracle, process::Outcome};
 
 /// Lists that the Go function cannot be asked about.
 pub(crate) fn excluded(oracle: &Oracle, input: &str) -> Option<&'static str> {
