@@ -70,7 +70,7 @@ fn work(
             starlark: &wanted.starlark,
             folder,
         };
-        let is_sampled = wanted.fresh || number / oracles.len() as u64 % SAMPLE == 0;
+        let is_sampled = wanted.fresh || (number / oracles.len() as u64).is_multiple_of(SAMPLE);
         let found = match is_sampled {
             true => pair.confirmed(&input, CHANCES)?,
             false => pair.verdict(&input, &mut processes)?,
@@ -128,7 +128,7 @@ impl Pair<'_> {
             Ok(ours) => ours,
             Err(verdict) => return Ok(verdict),
         };
-        let found = Verdict::of(&ours, &self.fresh(input)?);
+        let found = Verdict::of(self.oracle, &ours, &self.fresh(input)?);
         if let Verdict::Differs { .. } = found {
             // Go walks its maps in an order of chance: ours has to be one of its answers.
             for _ in 0..chances {

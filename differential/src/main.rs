@@ -2,11 +2,12 @@
 //! byte, exit codes and results included.
 //!
 //! `differential [--seconds N] [--from N] [--cases N] [--seed N] [--only NAME[@VERSION]] [--oracles DIR]
-//! [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED] [--fresh]`
+//! [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED] [--list FILE] [--fresh]`
 //!
 //! Ends after that time or that many cases, and with 1 if anything differs that is not
 //! known. A difference is printed with the smallest list that shows it and with its
 //! seed: `--only NAME@VERSION --case SEED` makes the same list again and prints it.
+//! `--list FILE` does that with a list of yours.
 //! `--fresh` gives every list a Go process of its own, also where nothing differs.
 
 mod compare;
@@ -23,7 +24,7 @@ mod shrink;
 mod tree;
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     thread,
@@ -37,7 +38,7 @@ use oracle::Oracle;
 use process::{Outcome, once};
 
 const USAGE: &str = "usage: differential [--seconds N] [--from N] [--cases N] [--seed N] [--only NAME[@VERSION]] \
-                     [--oracles DIR] [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED] [--fresh]";
+                     [--oracles DIR] [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED] [--list FILE] [--fresh]";
 
 struct Wanted {
     time: Duration,
@@ -51,6 +52,7 @@ struct Wanted {
     shown: usize,
     jobs: usize,
     case: Option<u64>,
+    list: Option<PathBuf>,
     /// A Go process for each list.
     fresh: bool,
 }
@@ -68,6 +70,7 @@ fn wanted() -> Result<Wanted> {
         shown: 3,
         jobs: thread::available_parallelism()?.get(),
         case: None,
+        list: None,
         fresh: false,
     };
     let mut words = env::args().skip(1);
@@ -84,6 +87,7 @@ fn wanted() -> Result<Wanted> {
             "--show" => wanted.shown = value()?.parse()?,
             "--jobs" => wanted.jobs = value()?.parse()?,
             "--case" => wanted.case = Some(value()?.parse()?),
+            "--list" => wanted.list = Some(value()?.into()),
             "--fresh" => wanted.fresh = true,
             _ => bail!(USAGE),
         }
@@ -111,10 +115,12 @@ fn main() -> Result<ExitCode> {
             wanted.starlark.display()
         );
     }
-    match wanted.case {
-        Some(case) => show(&oracles[0], case, &wanted.starlark),
-        None => compare::compare(&oracles, &wanted),
-    }
+    let shown = match (&wanted.list, wanted.case) {
+        (Some(file), _) => fs::read_to_string(file).with_context(|| file.display().to_string())?,
+        (None, Some(case)) => input(&oracles[0], case),
+        (None, None) => return compare::compare(&oracles, &wanted),
+    };
+    show(&oracles[0], &shown, &wanted.starlark)
 }
 
 /// The list of a case.
@@ -122,9 +128,8 @@ fn input(oracle: &Oracle, case: u64) -> String {
     lists::generate(&oracle.function, &mut Dice::new(case))
 }
 
-fn show(oracle: &Oracle, case: u64, starlark: &Path) -> Result<ExitCode> {
+fn show(oracle: &Oracle, input: &str, starlark: &Path) -> Result<ExitCode> {
     let folder = tempfile::tempdir()?;
-    let input = input(oracle, case);
     let print = |who: &str, outcome: Option<&Outcome>| match outcome {
         Some(Outcome { exit, stdout }) => {
             println!(
@@ -135,11 +140,11 @@ fn show(oracle: &Oracle, case: u64, starlark: &Path) -> Result<ExitCode> {
         None => println!("=== {who}: not reproduced"),
     };
     println!("{input}");
-    let go = once(Command::new(&oracle.program), &input, folder.path())?;
+    let go = once(Command::new(&oracle.program), input, folder.path())?;
     print("Go", Some(&go));
     print(
         "ours",
-        oracle.ours(&input, starlark, folder.path())?.as_ref(),
+        oracle.ours(input, starlark, folder.path())?.as_ref(),
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -20,11 +20,11 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn of(ours: &Outcome, go: &Outcome) -> Self {
+    pub(crate) fn of(oracle: &Oracle, ours: &Outcome, go: &Outcome) -> Self {
         if ours == go {
             return Self::Same;
         }
-        if let Some(why) = known::excused(ours, go) {
+        if let Some(why) = known::excused(oracle, ours, go) {
             return Self::Excused(why);
         }
         let text = |outcome: &Outcome| String::from_utf8_lossy(&outcome.stdout).into_owned();
