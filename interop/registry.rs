@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use go_programs::{Missing, Module, Program};
+use go_programs::{Form, Missing, Module, Program};
 use images::layout::{ImageSpec, Layout};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -155,6 +155,7 @@ fn cosign() -> &'static Path {
                 package: "github.com/sigstore/cosign/v2/cmd/cosign",
                 version: "v2.6.5",
             }],
+            form: Form::Once,
         };
         let built = go_programs::obtain(&[module], Missing::Build).expect("cosign builds");
         built[0].join("cosign")

@@ -47,8 +47,8 @@ pub(crate) fn generate(function: &str, dice: &mut Dice) -> String {
         3 => {
             fields.remove(dice.below(2));
         }
-        4 => fields.push(("results", list([map([("message", scalar(text(dice)))])]))),
-        5 => fields.push(("metadata", map([("name", scalar("list"))]))),
+        4..7 => fields.push(("results", results(dice))),
+        7 => fields.push(("metadata", map([("name", scalar("list"))]))),
         _ => {}
     }
     match dice.below(60) {
@@ -75,6 +75,46 @@ pub(crate) fn generate(function: &str, dice: &mut Dice) -> String {
     match dice.percent(1) {
         true => damage(text, dice),
         false => text,
+    }
+}
+
+/// What an earlier function reported.
+fn results(dice: &mut Dice) -> Tree {
+    let mut result = map([("message", scalar(text(dice)))]);
+    let possible = [
+        (
+            "severity",
+            scalar(dice.pick(&["info", "error", "odd", "7"])),
+        ),
+        (
+            "resourceRef",
+            map([
+                ("apiVersion", scalar("v1")),
+                ("kind", scalar("Pod")),
+                ("name", scalar("web")),
+            ]),
+        ),
+        (
+            "field",
+            map([
+                ("path", scalar("spec.a")),
+                ("currentValue", scalar(text(dice))),
+            ]),
+        ),
+        (
+            "file",
+            map([("path", scalar("a.yaml")), ("index", scalar("1"))]),
+        ),
+        ("tags", map([("a", scalar("b"))])),
+    ];
+    for (key, value) in possible {
+        if dice.percent(30) {
+            result.set(key, value);
+        }
+    }
+    match dice.percent(10) {
+        true => map([("name", scalar("earlier")), ("items", list([result]))]),
+        false => list([result]),
     }
 }
 

@@ -1,20 +1,18 @@
-//! The Go functions: built from their modules, and run.
+//! The Go functions, built from their modules, and the releases of ours that have to do the same.
 //!
 //! Each has a module of its own, so that it is built with the libraries of its release.
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::{Duration, Instant},
+    process::Command,
 };
 
 use anyhow::{Context, Result, bail};
 use functions::{Clock, catalog};
-use go_programs::{Missing, Module, Program};
+use go_programs::{Form, Missing, Module, Program};
 
-/// No function takes that long on a list of some objects.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::process::{Outcome, once};
 
 macro_rules! oracle {
     ($folder:literal) => {
@@ -48,33 +46,44 @@ pub(crate) struct Oracle {
     /// As in `set-namespace@v0.4.5`.
     pub(crate) name: String,
     pub(crate) function: String,
-    program: PathBuf,
-}
-
-/// What a run left.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    pub(crate) exit: Option<i32>,
-    pub(crate) stdout: Vec<u8>,
+    pub(crate) program: PathBuf,
+    /// The same program in the form that answers many lists, if it could be built.
+    pub(crate) repeating: Option<PathBuf>,
 }
 
 /// The oracles that are built from modules.
 pub(crate) fn built() -> Result<Vec<Oracle>> {
-    let packages: Vec<String> = ORACLES
+    let once = programs(Form::Once)?;
+    let repeating = programs(Form::Repeating)?;
+    let names = ORACLES.iter().map(|(name, ..)| *name);
+    let oracles = names.zip(once.into_iter().zip(repeating));
+    Ok(oracles
+        .map(|(name, (once, repeating))| Oracle {
+            repeating: Some(repeating),
+            ..Oracle::new(name, once)
+        })
+        .collect())
+}
+
+/// The program of each oracle, in one of its forms.
+fn programs(form: Form) -> Result<Vec<PathBuf>> {
+    let title = match form {
+        Form::Once => "oracle",
+        Form::Repeating => "oracle-repeating",
+    };
+    let titles: Vec<[String; 2]> = ORACLES
         .iter()
         .map(|(name, ..)| {
             let (function, _) = parts(name);
-            format!("github.com/kptdev/krm-functions-catalog/functions/go/{function}")
+            let package =
+                format!("github.com/kptdev/krm-functions-catalog/functions/go/{function}");
+            [format!("{title}-{name}"), package]
         })
-        .collect();
-    let names: Vec<String> = ORACLES
-        .iter()
-        .map(|(name, ..)| format!("oracle-{name}"))
         .collect();
     let modules: Vec<Module<'_>> = ORACLES
         .iter()
-        .zip(names.iter().zip(&packages))
-        .map(|((name, go_mod, go_sum), (title, package))| {
+        .zip(&titles)
+        .map(|((name, go_mod, go_sum), [title, package])| {
             let (function, version) = parts(name);
             Module {
                 name: title,
@@ -87,13 +96,14 @@ pub(crate) fn built() -> Result<Vec<Oracle>> {
                     package,
                     version,
                 }],
+                form,
             }
         })
         .collect();
     let directories = go_programs::obtain(&modules, Missing::Build)?;
-    let oracles = ORACLES.iter().zip(directories);
-    Ok(oracles
-        .map(|((name, ..), directory)| Oracle::new(name, directory.join(parts(name).0)))
+    let named = ORACLES.iter().zip(directories);
+    Ok(named
+        .map(|((name, ..), directory)| directory.join(parts(name).0))
         .collect())
 }
 
@@ -120,12 +130,8 @@ impl Oracle {
             name: name.to_owned(),
             function: parts(name).0.to_owned(),
             program,
+            repeating: None,
         }
-    }
-
-    /// What the Go function makes of a list.
-    pub(crate) fn run(&self, input: &str, folder: &Path) -> Result<Outcome> {
-        run(Command::new(&self.program), input, folder)
     }
 
     /// What ours makes of it; `None` if that release is not reproduced.
@@ -141,7 +147,7 @@ impl Oracle {
         if chosen.release.is_program() {
             let mut command = Command::new(starlark);
             command.arg(chosen.release.version);
-            return run(command, input, folder).map(Some);
+            return once(command, input, folder).map(Some);
         }
         let Ok(ended) = chosen.run(input.as_bytes(), &Clock::default()) else {
             bail!("{} took too long", self.name);
@@ -151,33 +157,4 @@ impl Oracle {
             stdout: ended.stdout.into_bytes(),
         }))
     }
-}
-
-/// Files in place of pipes: neither side ever waits for the other.
-fn run(mut command: Command, input: &str, folder: &Path) -> Result<Outcome> {
-    let (from, to) = (folder.join("input"), folder.join("output"));
-    fs::write(&from, input)?;
-    let mut child = command
-        .env_clear()
-        .stdin(File::open(&from)?)
-        .stdout(File::create(&to)?)
-        .stderr(Stdio::null())
-        .spawn()
-        .with_context(|| format!("{command:?}"))?;
-    let began = Instant::now();
-    let exit = loop {
-        if let Some(status) = child.try_wait()? {
-            break status.code();
-        }
-        if began.elapsed() > PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            break None;
-        }
-        std::thread::sleep(Duration::from_micros(500));
-    };
-    Ok(Outcome {
-        exit,
-        stdout: fs::read(&to)?,
-    })
 }

@@ -1,18 +1,17 @@
 //! What was compared, counted by function, and the first differences of each.
 
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{collections::BTreeMap, sync::Mutex, time::Instant};
 
-use crate::{
-    known,
-    oracle::{Oracle, Outcome},
-};
+use crate::{known, oracle::Oracle, process::Outcome};
 
 /// How one case ended.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Same,
     /// Not compared, and why.
-    Known(&'static str),
+    Excluded(&'static str),
+    /// Compared, and different for a known reason.
+    Excused(&'static str),
     Differs {
         exits: [Option<i32>; 2],
         ours: String,
@@ -21,12 +20,12 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn of(ours: &Outcome, go: &Outcome) -> Self {
+    pub(crate) fn of(oracle: &Oracle, ours: &Outcome, go: &Outcome) -> Self {
         if ours == go {
             return Self::Same;
         }
-        if let Some(why) = known::excused(ours, go) {
-            return Self::Known(why);
+        if let Some(why) = known::excused(oracle, ours, go) {
+            return Self::Excused(why);
         }
         let text = |outcome: &Outcome| String::from_utf8_lossy(&outcome.stdout).into_owned();
         Self::Differs {
@@ -42,11 +41,27 @@ struct Tally {
     cases: u64,
     differ: u64,
     shown: usize,
-    known: BTreeMap<&'static str, u64>,
+    excluded: BTreeMap<&'static str, u64>,
+    excused: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    fn reasons(&self) -> String {
+        let excluded = self
+            .excluded
+            .iter()
+            .map(|(why, count)| format!("{count} not asked: {why}"));
+        let excused = self
+            .excused
+            .iter()
+            .map(|(why, count)| format!("{count} excused: {why}"));
+        excluded.chain(excused).collect::<Vec<_>>().join(", ")
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Report {
+    began: Instant,
     shown: usize,
     tallies: Mutex<BTreeMap<String, Tally>>,
 }
@@ -55,6 +70,7 @@ impl Report {
     /// Shows so many differences of each function.
     pub(crate) fn new(shown: usize) -> Self {
         Self {
+            began: Instant::now(),
             shown,
             tallies: Mutex::default(),
         }
@@ -78,7 +94,8 @@ impl Report {
             tally.cases += 1;
             match verdict {
                 Verdict::Same => {}
-                Verdict::Known(why) => *tally.known.entry(why).or_default() += 1,
+                Verdict::Excluded(why) => *tally.excluded.entry(why).or_default() += 1,
+                Verdict::Excused(why) => *tally.excused.entry(why).or_default() += 1,
                 Verdict::Differs { .. } => tally.differ += 1,
             }
         });
@@ -107,26 +124,24 @@ impl Report {
     /// Prints the table; whether there was no difference.
     pub(crate) fn finish(&self) -> bool {
         let tallies = self.tallies.lock().expect("no panic");
-        println!(
-            "{:<40}{:>9}{:>9}  not compared",
-            "function", "cases", "differ"
-        );
+        println!("{:<32}{:>9}{:>9}  known", "function", "lists", "differ");
         for (name, tally) in tallies.iter() {
-            let known: Vec<String> = tally
-                .known
-                .iter()
-                .map(|(why, count)| format!("{count} {why}"))
-                .collect();
             println!(
-                "{name:<40}{:>9}{:>9}  {}",
+                "{name:<32}{:>9}{:>9}  {}",
                 tally.cases,
                 tally.differ,
-                known.join(", ")
+                tally.reasons()
             );
         }
-        let differ: u64 = tallies.values().map(|tally| tally.differ).sum();
-        let cases: u64 = tallies.values().map(|tally| tally.cases).sum();
-        println!("{cases} cases, {differ} differences");
+        let sum = |of: fn(&Tally) -> u64| tallies.values().map(of).sum::<u64>();
+        let differ = sum(|tally| tally.differ);
+        println!(
+            "{} lists in {:.0} s, {differ} differences, {} excused, {} not asked",
+            sum(|tally| tally.cases),
+            self.began.elapsed().as_secs_f64(),
+            sum(|tally| tally.excused.values().sum()),
+            sum(|tally| tally.excluded.values().sum()),
+        );
         differ == 0
     }
 }

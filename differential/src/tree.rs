@@ -131,6 +131,23 @@ impl Tree {
         });
     }
 
+    /// Writes the name of one field in another case: Go's JSON does not mind.
+    pub(crate) fn respell(&mut self, dice: &mut Dice) {
+        if let Self::Map(fields) = self
+            && !fields.is_empty()
+        {
+            let at = dice.below(fields.len());
+            match dice.percent(40) {
+                true => fields[at].0 = fields[at].0.to_lowercase(),
+                false => fields[at].1.value.respell(dice),
+            }
+        } else if let Self::List(items) = self
+            && let Some(first) = items.first_mut()
+        {
+            first.value.respell(dice);
+        }
+    }
+
     /// Puts comments here and there.
     pub(crate) fn comment(&mut self, chance: usize, dice: &mut Dice) {
         self.each(&mut |entry| {

@@ -1,6 +1,6 @@
 //! Runs a script over a list, and takes the items from it.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::HashSet};
 
 use functions::{
     Clock, Function, ResourceList, Stop,
@@ -86,6 +86,10 @@ fn evaluate(
     noise: &RefCell<String>,
 ) -> Result<Vec<Node>, String> {
     lang::memory::begin_stack();
+    list.items
+        .iter()
+        .chain(&list.config)
+        .try_for_each(has_every_key_once)?;
     let items = list.items.iter().map(convert::to_value);
     let items = items.collect::<Result<Vec<_>, _>>()?;
     let resource_list = Table::default();
@@ -136,6 +140,20 @@ fn evaluate(
         }
     };
     items.iter().map(item).collect()
+}
+
+/// Go reads the list into maps before it looks at the script.
+fn has_every_key_once(node: &Node) -> Result<(), String> {
+    let mut known = HashSet::new();
+    for (key, value) in node.fields() {
+        if let Some(text) = key.value().filter(|text| !known.insert((*text, key.tag_name()))) {
+            return Err(format!(
+                "received error yaml: unmarshal errors:\n  mapping key {text:?} already defined"
+            ));
+        }
+        has_every_key_once(value)?;
+    }
+    node.items().iter().try_for_each(has_every_key_once)
 }
 
 /// The configuration as scripts see it: the first releases knew some fields only.

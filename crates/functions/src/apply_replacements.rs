@@ -2,24 +2,24 @@
 //! others, as kustomize's replacements do.
 
 mod config;
-mod getter;
-mod path;
+mod copy;
+pub(crate) mod getter;
+pub(crate) mod path;
 mod selection;
 mod structured;
 
 use crate::{
     function::{Clock, Function, Stop},
-    go,
     list::{ResourceList, W4},
-    meter::charge,
     release::Release,
     results::Report,
     runner_config::FAILURE,
     typed::{self, Scalars},
-    yaml::{Content, Node, SequenceIndent, Tag, parse_all, write_node},
+    yaml::{Node, SequenceIndent, Tag, parse_all, write_node},
 };
 
 use config::{Config, Options, Replacement, Source, Target};
+use copy::{copy, copy_node};
 use getter::Wording;
 use selection::{Choice, Comparison, Id};
 
@@ -201,7 +201,7 @@ impl ApplyReplacements {
         Ok(())
     }
 
-    fn source_value(&self, source: &Source, items: &mut [Node]) -> Result<Node, String> {
+    fn source_value(&self, source: &Source, items: &mut [Node]) -> Result<Node, Stop> {
         let selector = source.id();
         let mut found = None;
         for (at, item) in items.iter().enumerate() {
@@ -214,11 +214,12 @@ impl ApplyReplacements {
             }
             if found.replace(at).is_some() {
                 let source = source.printed();
-                return Err(format!("multiple matches for selector {source}"));
+                let message = format!("multiple matches for selector {source}");
+                return Err(message.into());
             }
         }
         let Some(object) = found.and_then(|at| items.get_mut(at)) else {
-            return Err(format!("nothing selected by {}", source.printed()));
+            return Err(format!("nothing selected by {}", source.printed()).into());
         };
         let field = match source.field_path.as_str() {
             "" => DEFAULT_FIELD,
@@ -230,9 +231,11 @@ impl ApplyReplacements {
             None,
             self.wording(),
         )
-        .map_err(|error| match self.copies_nodes {
-            true => error,
-            false => format!("error looking up replacement source: {error}"),
+        .map_err(|stop| match stop {
+            Stop::Failed(error) if !self.copies_nodes => {
+                format!("error looking up replacement source: {error}").into()
+            }
+            stop => stop,
         })?;
         let is_empty = |node: &Node| {
             node.is_null()
@@ -248,16 +251,17 @@ impl ApplyReplacements {
                     .flatten()
                     .fold(id, |id, part| format!("{id}:{part}"));
             }
-            return Err(format!(
-                "fieldPath `{field}` is missing for replacement source {id}"
-            ));
+            return Err(
+                format!("fieldPath `{field}` is missing for replacement source {id}").into(),
+            );
         };
         let options = source.options.clone().unwrap_or_default();
         if options.delimiter.is_empty() {
             return Ok(value.clone());
         }
         let Some(text) = value.value() else {
-            return Err("delimiter option can only be used with scalar nodes".into());
+            let message = "delimiter option can only be used with scalar nodes".to_owned();
+            return Err(message.into());
         };
         let mut parts = text.split(&options.delimiter);
         let part = usize::try_from(options.index)
@@ -265,9 +269,7 @@ impl ApplyReplacements {
             .and_then(|index| parts.nth(index));
         let Some(part) = part else {
             let index = options.index;
-            return Err(format!(
-                "options.index {index} is out of bounds for value {text}"
-            ));
+            return Err(format!("options.index {index} is out of bounds for value {text}").into());
         };
         let mut value = value.clone();
         value.set_value(part);
@@ -327,81 +329,4 @@ impl ApplyReplacements {
             Wording::WithContents
         }
     }
-}
-
-/// The target becomes what the source is.
-fn copy_node(item: &mut Node, field: &str, value: &Node, options: &Options) -> Result<(), String> {
-    let create = options.create.then(|| path::Leaf::of(value));
-    let path = path::split(field, true);
-    let Some(node) = getter::get(item, &path, create, Wording::WithPath)? else {
-        return Ok(());
-    };
-    let text = joined(node, value, options)?;
-    *node = value.clone();
-    if let Some(text) = text {
-        node.set_value(&text);
-    }
-    Ok(())
-}
-
-fn copy(
-    item: &mut Node,
-    path: &[String],
-    field: &str,
-    value: &Node,
-    options: &Options,
-) -> Result<(), String> {
-    let verb = if options.create {
-        "find or create"
-    } else {
-        "find"
-    };
-    let missing = format!(
-        "unable to {verb} field {} in replacement target",
-        go::quote(field)
-    );
-    let create = options.create.then(|| path::Leaf::of(value));
-    let mut failed = None;
-    let count = path::visit(item, path, create, &mut |node| {
-        if let Err(error) = set(node, value, options) {
-            failed.get_or_insert(error);
-        }
-    });
-    match (failed, count) {
-        (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(format!("{missing}: {error}")),
-        (None, Ok(0)) => Err(missing),
-        (None, Ok(_)) => Ok(()),
-    }
-}
-
-fn set(node: &mut Node, value: &Node, options: &Options) -> Result<(), String> {
-    let text = joined(node, value, options)?;
-    let text = text.as_deref().or(value.value()).unwrap_or("");
-    match &node.content {
-        // Only the text: whether it is quoted is the target's affair.
-        Content::Scalar { .. } => node.set_value(text),
-        _ => *node = value.clone(),
-    }
-    Ok(())
-}
-
-/// The target's text with the value in its place among the parts, if the text is
-/// made of parts.
-fn joined(node: &Node, value: &Node, options: &Options) -> Result<Option<String>, String> {
-    if options.delimiter.is_empty() {
-        return Ok(None);
-    }
-    let Some(old) = node.value() else {
-        return Err("delimiter option can only be used with scalar nodes".into());
-    };
-    let text = value.value().unwrap_or("");
-    charge(text.len() + old.len());
-    let mut parts: Vec<&str> = old.split(&options.delimiter).collect();
-    match usize::try_from(options.index) {
-        Err(_) => parts.insert(0, text),
-        Ok(index) if index >= parts.len() => parts.push(text),
-        Ok(index) => parts[index] = text,
-    }
-    Ok(Some(parts.join(&options.delimiter)))
 }

@@ -78,7 +78,9 @@ impl Function for EnsureNameSubstring {
             .collect();
         let edited = self.edit_all(&mut objects, &edit, &specs, &known, clock);
         let referred = edited.and_then(|()| references::fix(&mut objects, clock));
-        for object in &mut objects {
+        // A failed run ends before Go tidies up.
+        let tidied = objects.iter_mut().filter(|_| referred.is_ok());
+        for object in tidied {
             let kept = written_annotations(&object.node);
             if kept.is_empty() && object.old_name.is_none() {
                 continue;

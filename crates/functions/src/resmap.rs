@@ -37,12 +37,12 @@ pub(crate) fn old_id(object: &Node) -> String {
 /// objects by an annotation, which their words name.
 pub(crate) fn check_names(items: &[Node], numbered_by: Option<&str>) -> Result<(), String> {
     for (at, item) in items.iter().enumerate() {
-        // Also a number is a name.
-        let name = item.at(&["metadata", "name"]);
-        let name = name.map_or("", Node::text_or_null);
-        let missing = if item.kind().is_empty() {
+        // Also a number is a kind, and a name.
+        let text = |path: &[&str]| item.at(path).map_or("", Node::text_or_null);
+        let (kind, name) = (text(&["kind"]), text(&["metadata", "name"]));
+        let missing = if kind.is_empty() {
             "kind"
-        } else if name.is_empty() && !item.kind().ends_with("List") {
+        } else if name.is_empty() && !kind.ends_with("List") {
             "metadata.name"
         } else {
             continue;

@@ -18,7 +18,7 @@ use crate::{
     release::Release,
     results::{Report, Severity},
     runner_config, scope,
-    yaml::Node,
+    yaml::{Content, Node},
 };
 
 use config::{Config, about_config, configure};
@@ -169,8 +169,11 @@ impl Function for SetNamespace {
     }
 }
 
+/// Whether Go finds the field, whatever it is: in metadata that is not a mapping it does.
 fn has_namespace(object: &Node) -> bool {
-    object.at(&["metadata", "namespace"]).is_some()
+    object
+        .get("metadata")
+        .is_some_and(|it| !it.is_mapping() || it.get("namespace").is_some())
 }
 
 fn is_namespaced(object: &Node) -> bool {
@@ -196,17 +199,22 @@ fn identity(object: &Node) -> Option<String> {
     (namespace != UNKNOWN).then(|| format!("{group}/namespaces/{namespace}/{kind}/{name}"))
 }
 
+/// The annotation that says where the object comes from. A value that is not text does not count.
+fn upstream(object: &Node) -> &str {
+    object.text_at(&["metadata", "annotations", UPSTREAM])
+}
+
 /// Namespace and name that the object had in the package that it comes from.
 fn origin(object: &Node) -> Result<(String, String), Stop> {
-    let upstream = object.annotation(UPSTREAM).trim();
+    let upstream = upstream(object);
     if upstream.is_empty() {
         return Ok((
             effective_namespace(object).to_owned(),
             object.name().to_owned(),
         ));
     }
-    parse_upstream(upstream).ok_or_else(|| {
-        Stop::Failed(format!(
+    parse_upstream(upstream.trim()).ok_or_else(|| {
+        Stop::Panicked(format!(
             "annotation {UPSTREAM}: {upstream} is in bad format. expect \"<GROUP>|<KIND>|<NAMESPACE>|<NAME>\""
         ))
     })
@@ -219,7 +227,7 @@ fn origins(objects: &[&mut Node], config: &Config) -> Result<Result<Vec<Report>,
     let mut found = BTreeSet::new();
     for object in objects {
         let described = object.describe();
-        let upstream = object.annotation(UPSTREAM).trim();
+        let upstream = upstream(object);
         if upstream.is_empty() {
             let message = format!("{described} does not have upstream origin.");
             warnings.push(Report::new(Severity::Warning, message));
@@ -324,15 +332,24 @@ impl Moves {
         } else if object.is_a("apiregistration.k8s.io", "v1", "APIService") {
             self.at(object, &["spec", "service", "namespace"])?;
         } else if matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding") {
-            let subjects = object.get_mut("subjects").and_then(Node::items_mut);
-            for subject in subjects.into_iter().flatten() {
-                if let Some(namespace) = subject
-                    .get_mut("namespace")
-                    .filter(|it| it.as_text().is_some())
-                {
-                    let moved = self.moved("", namespace.value().unwrap_or(""), String::new);
-                    namespace.set_text(&moved);
+            self.in_subjects(object)?;
+        }
+        Ok(())
+    }
+
+    /// Of a list in which anything is not a mapping Go sees no entry. A namespace that is not text counts as none.
+    fn in_subjects(&mut self, object: &mut Node) -> Result<(), Stop> {
+        let subjects = object.get_mut("subjects").and_then(Node::items_mut);
+        let Some(subjects) = subjects.filter(|them| them.iter().all(Node::is_mapping)) else {
+            return Ok(());
+        };
+        for subject in subjects {
+            if let Some(namespace) = subject.get_mut("namespace") {
+                if let Content::Alias(_) = namespace.content {
+                    return Err(Stop::Panicked("a subject's namespace is an alias".into()));
                 }
+                let moved = self.moved("", namespace.as_text().unwrap_or(""), String::new);
+                namespace.set_text(&moved);
             }
         }
         Ok(())
@@ -340,7 +357,7 @@ impl Moves {
 
     fn at(&mut self, object: &mut Node, path: &[&str]) -> Result<(), Stop> {
         let odd = || {
-            Stop::Failed(format!(
+            Stop::Panicked(format!(
                 "{} has unmatched field type \"string\" in fieldpath .{}",
                 object.describe(),
                 path.join(".")

@@ -54,13 +54,23 @@ impl Function for UpsertResource {
         let objects = match config.kind() {
             "List" if self.knows_lists_and_targets => {
                 let items = config.get("items");
+                if items.is_some_and(|items| !items.fields().is_empty()) {
+                    return Err(fail());
+                }
                 items.map_or(&[][..], Node::items).to_vec()
             }
             _ => vec![config],
         };
+        let mut has_null = false;
         for object in objects {
             clock.check()?;
-            if !has_metadata(&object) {
+            // Go looks at nothing of a null, and adds it; then it cannot go on.
+            if object.is_null() && !has_null {
+                has_null = true;
+                list.items.push(object);
+                continue;
+            }
+            if has_null || !has_metadata(&object) {
                 return Err(fail());
             }
             let is_odd = |metadata: &Node| !metadata.is_mapping() && !metadata.is_null();

@@ -3,7 +3,7 @@
 //! The go.mod and go.sum files are part of this program, so a version stands in one place only and
 //! building needs no checkout.
 
-use go_programs::{Module, Program};
+use go_programs::{Form, Module, Program};
 
 /// A module file and the programs built from it together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +157,7 @@ impl Part {
             main_go: self.main_go(),
             linker_flags: self.linker_flags(),
             programs: self.programs(),
+            form: Form::Once,
         }
     }
 

@@ -3,6 +3,8 @@
 //! A module's directory is named after a hash of everything that decides its content, and appears
 //! whole or not at all; so a hit needs no checking, and a crash half-way costs only the build.
 
+mod repeat;
+
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -28,6 +30,17 @@ pub struct Module<'a> {
     pub main_go: Option<&'a str>,
     pub linker_flags: String,
     pub programs: Vec<Program<'a>>,
+    pub form: Form,
+}
+
+/// How often a program does its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Once, as its authors built it.
+    Once,
+    /// Once per line of its standard input, from and to the files `input` and `output` of its directory; it answers
+    /// each line with the exit code that it would have ended with.
+    Repeating,
 }
 
 /// One program: the name it is kept under, its package, and its pinned version.
@@ -151,7 +164,8 @@ fn key(module: &Module<'_>, go: &str) -> String {
         module.linker_flags, module.programs
     );
     let texts = [module.go_mod, module.go_sum, flags.as_str(), go];
-    for text in texts.into_iter().chain(module.main_go) {
+    let repeating = (module.form == Form::Repeating).then_some(repeat::MAIN);
+    for text in texts.into_iter().chain(module.main_go).chain(repeating) {
         hash.update(text.len().to_le_bytes());
         hash.update(text);
     }
@@ -171,6 +185,11 @@ fn build(module: &Module<'_>, directory: &Path) -> Result<()> {
     fs::write(sources.join("go.sum"), module.go_sum)?;
     if let Some(main) = module.main_go {
         fs::write(sources.join("main.go"), main)?;
+    }
+    if module.form == Form::Repeating {
+        for program in &module.programs {
+            repeat::rewrite(program.package, &sources, &partial)?;
+        }
     }
     let began = Instant::now();
     let mut go = Command::new("go");
@@ -243,6 +262,7 @@ mod tests {
             main_go: None,
             linker_flags: String::new(),
             programs: Vec::new(),
+            form: Form::Once,
         };
         assert_ne!(key(&module("a"), "go1.26.1"), key(&module("a"), "go1.26.2"));
         assert_ne!(key(&module("a"), "go1.26.1"), key(&module("b"), "go1.26.1"));

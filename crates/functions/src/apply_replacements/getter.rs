@@ -1,12 +1,16 @@
 //! Paths as kyaml's `PathGetter` follows them: to one node at most. Sources are
-//! looked up so by every release, targets only by the first ones.
+//! looked up so by every release of `apply-replacements`, targets only by the first
+//! ones; `search-replace` finds the field so that it puts a value into.
 
 use super::path::{Leaf, field_and_value, insert, is_match};
-use crate::yaml::{Node, SequenceIndent, Tag, kind_name, write_node};
+use crate::{
+    function::Stop,
+    yaml::{Node, SequenceIndent, Tag, kind_name, write_node},
+};
 
 /// How a node of another kind than the path wants is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wording {
+pub(crate) enum Wording {
     /// With the path so far: kyaml before 0.14.
     WithPath,
     WithContents,
@@ -14,12 +18,12 @@ pub(super) enum Wording {
 
 /// The node at the end of a path, if it is there. What is missing is created if
 /// `create` says as what.
-pub(super) fn get<'a>(
+pub(crate) fn get<'a>(
     node: &'a mut Node,
     path: &[String],
     create: Option<Leaf>,
     wording: Wording,
-) -> Result<Option<&'a mut Node>, String> {
+) -> Result<Option<&'a mut Node>, Stop> {
     let parts: Vec<&str> = path.iter().map(|part| part.trim()).collect();
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -27,8 +31,13 @@ pub(super) fn get<'a>(
     for (at, part) in parts.iter().enumerate() {
         let next = parts.get(at + 1).copied();
         let step = Step::new(part, wording)?;
-        // A null has no fields, and none are created in it.
-        if matches!(step, Step::Field(_)) && node.is_null() {
+        // A null has neither fields nor entries, and none are created in it.
+        let is_empty = node.is_null() || (node.is_sequence() && node.items().is_empty());
+        if matches!(step, Step::Last) && is_empty {
+            let message = "runtime error: index out of range [-1]".to_owned();
+            return Err(Stop::Panicked(message));
+        }
+        if node.is_null() {
             return Ok(None);
         }
         let found = match step {

@@ -37,7 +37,7 @@ pub(super) fn split(path: &str, keeps_first: bool) -> Vec<String> {
 
 /// What the last field of a path is created as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leaf {
+pub(crate) enum Leaf {
     Scalar,
     Mapping,
     Sequence,

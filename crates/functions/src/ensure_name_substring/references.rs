@@ -51,6 +51,14 @@ pub(super) fn fix(objects: &mut [Object], clock: &Clock) -> Result<(), Stop> {
     for object in objects {
         clock.check()?;
         let referrer = Referrer::new(object)?;
+        if let Some(null) = written_null(&object.node) {
+            let mut specs = rows.iter().flat_map(|(references, _)| &references.fields);
+            if specs.any(|spec| spec.selects(&object.node)) {
+                return Err(Stop::Failed(format!(
+                    "failed to fix name back reference: node-referrerOriginal 'APIVersion' mismatch '' != '{null}'"
+                )));
+            }
+        }
         for (references, candidates) in &rows {
             for spec in &references.fields {
                 let set = spec.apply(&mut object.node, Create::Never, &mut |node, _| {
@@ -66,6 +74,12 @@ pub(super) fn fix(objects: &mut [Object], clock: &Clock) -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+/// An apiVersion that is null and written so: kustomize reads it in two ways, and finds that they differ.
+fn written_null(object: &Node) -> Option<&str> {
+    let api_version = object.get("apiVersion").filter(|it| it.is_null())?;
+    api_version.value().filter(|text| !text.is_empty())
 }
 
 /// Targets by the names that they had.
@@ -98,15 +112,21 @@ struct Referrer {
 }
 
 impl Referrer {
-    fn new(object: &Object) -> Result<Self, String> {
+    fn new(object: &Object) -> Result<Self, Stop> {
         let node = &object.node;
         let text = |path: &[&str]| node.at(path).and_then(Node::value).map(str::to_owned);
         let subjects = match node.kind() {
             "RoleBinding" => node.get("subjects").map_or(&[][..], Node::items),
             _ => &[],
         };
-        if !subjects.iter().all(Node::is_mapping) {
-            return Err(format!("a subject of {:?} is not a mapping", id(node)));
+        // Go takes these for granted.
+        let has_kind = |subject: &Node| {
+            subject.get("namespace").is_none()
+                || subject.get("kind").is_none_or(|it| it.as_text().is_some())
+        };
+        if !subjects.iter().all(|it| it.is_mapping() && has_kind(it)) {
+            let message = format!("a subject of {:?} is not a mapping with a kind", id(node));
+            return Err(Stop::Panicked(message));
         }
         let accounts = subjects
             .iter()

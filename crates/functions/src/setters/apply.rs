@@ -37,9 +37,11 @@ const V0_3_0: ApplySetters = ApplySetters {
 /// Files are also known by their newer annotation.
 const V0_2_5: ApplySetters = ApplySetters {
     knows_internal_path: true,
+    needs_metadata: false,
     ..V0_2_0
 };
 const V0_2_0: ApplySetters = ApplySetters {
+    needs_metadata: true,
     nothing_to_set_fails: false,
     knows_internal_path: false,
     tells_values: false,
@@ -51,6 +53,8 @@ const V0_1_1: ApplySetters = ApplySetters {
 
 #[derive(Debug)]
 struct ApplySetters {
+    /// Whether an object that says nothing about itself is an error.
+    needs_metadata: bool,
     nothing_to_set_fails: bool,
     knows_internal_path: bool,
     tells_values: bool,
@@ -74,6 +78,9 @@ impl Function for ApplySetters {
         }
         for item in &mut list.items {
             clock.check()?;
+            if self.needs_metadata && !has_metadata(item) {
+                return Err(fail(list, "missing Resource metadata".into()));
+            }
             let path = match self.knows_internal_path {
                 true => item.path(),
                 false => item.annotation(LEGACY_PATH),
@@ -100,6 +107,25 @@ impl Function for ApplySetters {
         }
         Ok(())
     }
+}
+
+/// Whether an object has anything of what every object should have.
+fn has_metadata(item: &Node) -> bool {
+    let paths: [&[&str]; 6] = [
+        &["apiVersion"],
+        &["kind"],
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+        &["metadata", "labels"],
+        &["metadata", "annotations"],
+    ];
+    let says_something = |node: &Node| match &node.content {
+        Content::Scalar { .. } => !node.is_null(),
+        _ => !node.fields().is_empty() || !node.items().is_empty(),
+    };
+    paths
+        .iter()
+        .any(|path| item.at(path).is_some_and(says_something))
 }
 
 /// What results call the object by: whatever is written there, `null` too.

@@ -158,7 +158,7 @@ pub(super) fn sorted(thread: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
         pairs.push((own, value));
     }
     // The original goes on after an error and reports the last; which one that is
-    // depends on its algorithm.
+    // depends on its algorithm. Up to 20 values are compared in the same order here.
     let mut failed = None;
     let mut less = |a: &Value, b: &Value| {
         let is_less = compare::compare(Operator::Less, a, b);
@@ -167,15 +167,30 @@ pub(super) fn sorted(thread: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
             false
         })
     };
-    pairs = merge_sorted(pairs, &mut |a, b| match is_reversed {
+    let less = &mut |a: &(Value, Value), b: &(Value, Value)| match is_reversed {
         true => less(&b.0, &a.0),
         false => less(&a.0, &b.0),
-    });
+    };
+    match pairs.len() {
+        0..=20 => insertion_sort(&mut pairs, less),
+        _ => pairs = merge_sorted(pairs, less),
+    }
     match failed {
         Some(words) => Err(words),
         None => Ok(Value::list(
             pairs.into_iter().map(|(_, value)| value).collect(),
         )),
+    }
+}
+
+/// Each value moves to the front as long as it is less than its neighbour.
+fn insertion_sort<T>(items: &mut [T], less: &mut impl FnMut(&T, &T) -> bool) {
+    for last in 1..items.len() {
+        let mut at = last;
+        while at > 0 && less(&items[at], &items[at - 1]) {
+            items.swap(at, at - 1);
+            at -= 1;
+        }
     }
 }
 

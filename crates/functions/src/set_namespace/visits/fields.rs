@@ -1,6 +1,9 @@
 //! The fields of an object that hold a namespace.
 
-use super::{super::is_namespaced, Scope};
+use super::{
+    super::{has_namespace, is_namespaced},
+    Scope,
+};
 use crate::{json, set_labels::nested_text, yaml::Node};
 
 const NAME: &[&str] = &["metadata", "name"];
@@ -18,13 +21,6 @@ const WEBHOOK: &[&str] = &[
 pub(super) struct WrongField(pub(super) &'static [&'static str]);
 
 pub(super) type Visitor<'a> = &'a mut dyn FnMut(&mut String);
-
-/// Whether Go finds the field, whatever it is.
-fn has_namespace(object: &Node) -> bool {
-    object
-        .get("metadata")
-        .is_some_and(|it| !it.is_mapping() || it.get("namespace").is_some())
-}
 
 /// Writes a text anew; comments stay.
 pub(super) fn renew(object: &mut Node, path: &[&str], text: &str) -> Result<(), ()> {
