@@ -123,6 +123,9 @@ impl Items {
             match self.next_as_text() {
                 Some(object) => {
                     self.parse_odd()?;
+                    if !meter::charge(object.end - self.at) {
+                        return None;
+                    }
                     (self.at, self.line) = (object.end, object.line);
                     self.read.push(object.node);
                     self.texts += 1;

@@ -45,6 +45,7 @@ pub(crate) fn object(
     let mut walk = Walk {
         bytes: source.as_bytes(),
         at: start,
+        charged: start,
         line,
         indent,
         proves: true,

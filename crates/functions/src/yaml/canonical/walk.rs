@@ -10,8 +10,8 @@ use crate::meter;
 /// Where the deepest block may be. The parser allows no more than 160 blocks.
 const DEEPEST: usize = 120;
 
-/// What a part of a block is charged with.
-const LINE: usize = 32;
+/// How many bytes are charged at once.
+const CHARGED: usize = 8 << 10;
 
 /// From this length on a key is written in another way.
 const LONGEST_KEY: usize = 128;
@@ -20,6 +20,8 @@ pub(super) struct Walk<'a> {
     /// The text, up to where the walk ends at the latest.
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
+    /// Up to where the walk was charged.
+    pub(super) charged: usize,
     /// From 1.
     pub(super) line: u32,
     pub(super) indent: SequenceIndent,
@@ -64,6 +66,7 @@ impl<'a> Walk<'a> {
         Self {
             bytes: &written.source.as_bytes()[..written.end],
             at: written.start,
+            charged: written.start,
             line: written.line,
             indent: written.indent,
             proves: false,
@@ -100,9 +103,8 @@ impl<'a> Walk<'a> {
             return None;
         }
         loop {
-            let start = self.at;
             self.field(column)?;
-            self.charge(start)?;
+            self.charge()?;
             if !self.goes_on(column, false)? {
                 return Some(());
             }
@@ -111,19 +113,22 @@ impl<'a> Walk<'a> {
 
     fn sequence(&mut self, column: usize) -> Option<()> {
         loop {
-            let start = self.at;
             self.entry(column)?;
-            self.charge(start)?;
+            self.charge()?;
             if !self.goes_on(column, true)? {
                 return Some(());
             }
         }
     }
 
-    /// Lets the clock be looked at; what was walked over since `start` is little, or
-    /// was charged before.
-    fn charge(&self, start: usize) -> Option<()> {
-        meter::charge((self.at - start).min(LINE)).then_some(())
+    /// Charges what was walked over, now and then: lines are too short for each.
+    pub(super) fn charge(&mut self) -> Option<()> {
+        let bytes = self.at - self.charged;
+        if bytes < CHARGED {
+            return Some(());
+        }
+        self.charged = self.at;
+        meter::charge(bytes).then_some(())
     }
 
     /// At the start of a line: whether it goes on with the block at this column.
