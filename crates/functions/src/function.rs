@@ -7,6 +7,7 @@ use crate::{
     list::{Dialect, Reading, ResourceList},
     meter,
     results::Report,
+    yaml::Source,
 };
 
 /// A KRM function: edits the items of a list, and reports.
@@ -50,8 +51,10 @@ pub struct Ended {
 pub struct Late;
 
 /// The text of a list, in the form that its objects share; `None` if it is none.
-pub(crate) fn text(input: &[u8]) -> Option<Rc<str>> {
-    std::str::from_utf8(input).ok().map(Rc::from)
+pub(crate) fn text(input: &[u8]) -> Option<Rc<Source>> {
+    std::str::from_utf8(input)
+        .ok()
+        .map(|text| Rc::new(text.into()))
 }
 
 /// Runs a function on a list.
@@ -59,7 +62,7 @@ pub(crate) fn run(
     function: &dyn Function,
     name: &str,
     dialect: Dialect,
-    text: Option<Rc<str>>,
+    text: Option<Rc<Source>>,
     reading: Reading,
     clock: &Clock,
 ) -> Result<Ended, Late> {

@@ -18,7 +18,7 @@ use crate::{
     function::Stop,
     meter,
     results::Report,
-    yaml::{Node, SequenceIndent},
+    yaml::{Node, SequenceIndent, Source},
 };
 
 const API_VERSION: &str = "config.kubernetes.io/v1";
@@ -38,7 +38,7 @@ pub(crate) enum Dialect {
 
 impl Dialect {
     /// The root of a list whose objects are text where they can be, and how many are.
-    fn split(self, text: &Rc<str>) -> Option<(Node, usize)> {
+    fn split(self, text: &Rc<Source>) -> Option<(Node, usize)> {
         match self {
             Self::Sdk => split::split(text, SequenceIndent::Compact),
             // Comments in text would stay.
@@ -51,7 +51,7 @@ impl Dialect {
 
     /// How many objects of a list stay text, and how many there are.
     pub(crate) fn texts(self, text: &str) -> (usize, usize) {
-        let text = &Rc::from(text);
+        let text = &Rc::new(Source::from(text));
         let objects = |root: &Node| root.get("items").map_or(0, |items| items.items().len());
         match self.split(text) {
             Some((root, texts)) => (texts, objects(&root)),
@@ -168,7 +168,11 @@ pub struct ResourceList {
 
 impl ResourceList {
     /// Reads a list. The error is what the function would say.
-    pub(crate) fn read(text: &Rc<str>, dialect: Dialect, reading: Reading) -> Result<Self, String> {
+    pub(crate) fn read(
+        text: &Rc<Source>,
+        dialect: Dialect,
+        reading: Reading,
+    ) -> Result<Self, String> {
         let root = match reading {
             Reading::AsText => dialect.split(text).map(|(root, _)| root),
             Reading::Parsed => None,

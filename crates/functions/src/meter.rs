@@ -66,11 +66,22 @@ impl Clock {
 }
 
 thread_local! {
-    static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// What of [`LEFT`] is left when the clock is read next.
-    static NEXT_LOOK: Cell<usize> = const { Cell::new(0) };
-    static OVER: Cell<Option<Over>> = const { Cell::new(None) };
+    static METER: Meter = const {
+        Meter {
+            left: Cell::new(usize::MAX),
+            next_look: Cell::new(0),
+            over: Cell::new(None),
+        }
+    };
     static CLOCK: RefCell<Clock> = RefCell::default();
+}
+
+/// In one piece: it is asked for at every node.
+struct Meter {
+    left: Cell<usize>,
+    /// What of `left` is left when the clock is read next.
+    next_look: Cell<usize>,
+    over: Cell<Option<Over>>,
 }
 
 #[derive(Clone, Copy)]
@@ -86,15 +97,11 @@ pub(crate) fn metered<T>(clock: &Clock, list: usize, run: impl FnOnce() -> T) ->
     struct Unmetered;
     impl Drop for Unmetered {
         fn drop(&mut self) {
-            LEFT.set(usize::MAX);
-            NEXT_LOOK.set(0);
-            OVER.set(None);
+            METER.with(|meter| meter.set(usize::MAX, 0));
         }
     }
     let budget = BYTES.saturating_add(list.saturating_mul(BYTES_PER_BYTE));
-    LEFT.set(budget);
-    NEXT_LOOK.set(budget);
-    OVER.set(None);
+    METER.with(|meter| meter.set(budget, budget));
     CLOCK.replace(clock.clone());
     let _unmetered = Unmetered;
     run()
@@ -103,37 +110,49 @@ pub(crate) fn metered<T>(clock: &Clock, list: usize, run: impl FnOnce() -> T) ->
 /// Counts bytes that are being made. Returns whether the run may go on.
 #[inline]
 pub(crate) fn charge(bytes: usize) -> bool {
-    let left = LEFT.get();
-    let Some(rest) = left.checked_sub(bytes) else {
-        return spent();
-    };
-    LEFT.set(rest);
-    if rest < NEXT_LOOK.get() {
-        return look(rest);
-    }
-    OVER.get().is_none()
+    METER.with(|meter| meter.charge(bytes))
 }
 
-#[cold]
-fn spent() -> bool {
-    if OVER.get().is_none() {
-        OVER.set(Some(Over::Spent));
+impl Meter {
+    fn set(&self, left: usize, next_look: usize) {
+        self.left.set(left);
+        self.next_look.set(next_look);
+        self.over.set(None);
     }
-    false
-}
 
-#[cold]
-fn look(rest: usize) -> bool {
-    NEXT_LOOK.set(rest.saturating_sub(BYTES_PER_LOOK));
-    if OVER.get().is_none() && CLOCK.with_borrow(Clock::is_late) {
-        OVER.set(Some(Over::Late));
+    #[inline]
+    fn charge(&self, bytes: usize) -> bool {
+        let Some(rest) = self.left.get().checked_sub(bytes) else {
+            return self.spent();
+        };
+        self.left.set(rest);
+        if rest < self.next_look.get() {
+            return self.look(rest);
+        }
+        self.over.get().is_none()
     }
-    OVER.get().is_none()
+
+    #[cold]
+    fn spent(&self) -> bool {
+        if self.over.get().is_none() {
+            self.over.set(Some(Over::Spent));
+        }
+        false
+    }
+
+    #[cold]
+    fn look(&self, rest: usize) -> bool {
+        self.next_look.set(rest.saturating_sub(BYTES_PER_LOOK));
+        if self.over.get().is_none() && CLOCK.with_borrow(Clock::is_late) {
+            self.over.set(Some(Over::Late));
+        }
+        self.over.get().is_none()
+    }
 }
 
 /// `Err` once the run is over: too much was charged, or the clock was found late.
 pub(crate) fn check() -> Result<(), Stop> {
-    match OVER.get() {
+    match METER.with(|meter| meter.over.get()) {
         None => Ok(()),
         Some(Over::Late) => Err(Stop::Late),
         Some(Over::Spent) => Err(Stop::Spent),

@@ -123,7 +123,7 @@ impl Function for SearchReplace {
             search.file = path;
             searched = match search.sets_one_path() {
                 true => search.put_by_path(item),
-                false => search.walk(item, "").map_err(Stop::Failed),
+                false => search.walk(item, &mut String::new()).map_err(Stop::Failed),
             };
             if searched.is_err() {
                 break;

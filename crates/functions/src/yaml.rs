@@ -12,10 +12,11 @@ mod node;
 mod parser;
 mod resolve;
 mod scanner;
+mod source;
 mod token;
 
 pub use block::Block;
-pub(crate) use canonical::{Object, object};
+pub(crate) use canonical::{Column, Object, object};
 pub use edit::NotAMapping;
 pub(crate) use emitter::write_sized;
 pub use emitter::{SequenceIndent, write, write_node};
@@ -23,4 +24,5 @@ pub use node::{Comments, Content, Node, ScalarStyle, Tag, kind_name};
 pub(crate) use parser::parse_from;
 pub use parser::{Document, parse_all};
 pub use resolve::{is_old_boolean, resolve};
+pub(crate) use source::Source;
 pub use token::ParseError;

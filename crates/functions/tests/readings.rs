@@ -53,7 +53,21 @@ items:
 
     # above
     namespace: default
-  data: {a: web,  b: [c] }
+  data: {a: web,  b: [c], }
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+      name: spaced # kpt-set: ${tag}-spaced
+
+      # above
+      namespace: default
+      annotations: { config.kubernetes.io/depends-on:  apps/namespaces/default/Deployment/web }
+  data:
+    list: # kpt-set: ${list}
+      # the first one
+      -   a
+
+      - b
 - apiVersion: v1
   kind: ConfigMap
   metadata:
@@ -100,8 +114,8 @@ fn text_and_tree_give_the_same_output() {
 #[test]
 fn objects_as_a_function_writes_them_stay_text() {
     let texts = |release: &str| catalog::find(release).unwrap().texts(MIXED);
-    assert_eq!(texts("set-namespace"), (2, 3));
-    assert_eq!(texts("apply-setters"), (2, 3));
-    // It indents lists, and these are not.
-    assert_eq!(texts("apply-setters@v0.2.2"), (0, 3));
+    assert_eq!(texts("set-namespace"), (3, 4));
+    assert_eq!(texts("apply-setters"), (3, 4));
+    // It loses comments, which text would keep.
+    assert_eq!(texts("apply-setters@v0.1.0"), (0, 4));
 }

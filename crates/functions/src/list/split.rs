@@ -8,14 +8,14 @@ use std::rc::Rc;
 
 use crate::{
     meter,
-    yaml::{Node, Object, SequenceIndent, object, parse_from},
+    yaml::{Column, Node, Object, SequenceIndent, Source, object, parse_from},
 };
 
 const ITEMS: &str = "items:\n";
 
 /// The root of a list, as the parser would read it, and how many of its objects are
 /// text.
-pub(super) fn split(text: &Rc<str>, indent: SequenceIndent) -> Option<(Node, usize)> {
+pub(super) fn split(text: &Rc<Source>, indent: SequenceIndent) -> Option<(Node, usize)> {
     let start = text.lines().take(8).position(|line| line == "items:")?;
     let head: usize = text.split_inclusive('\n').take(start).map(str::len).sum();
     let (head, rest) = text.split_at(head);
@@ -23,14 +23,12 @@ pub(super) fn split(text: &Rc<str>, indent: SequenceIndent) -> Option<(Node, usi
     if !is_in_reach || text.contains('\r') || !head.lines().all(is_simple_field) {
         return None;
     }
+    let spaces = rest[ITEMS.len()..].bytes().take_while(|byte| *byte == b' ');
     let mut items = Items {
         source: Rc::clone(text),
         at: head.len() + ITEMS.len(),
         line: u32::try_from(start).ok()? + 2,
-        dash: match indent {
-            SequenceIndent::Compact => 0,
-            SequenceIndent::Wide => 2,
-        },
+        dash: spaces.count(),
         indent,
         read: Vec::new(),
         texts: 0,
@@ -86,7 +84,7 @@ fn fields(text: &str, line: u32) -> Option<Vec<(Node, Node)>> {
 
 /// The walk over the objects of a list.
 struct Items {
-    source: Rc<str>,
+    source: Rc<Source>,
     at: usize,
     line: u32,
     /// The column of the dashes.
@@ -123,6 +121,9 @@ impl Items {
             match self.next_as_text() {
                 Some(object) => {
                     self.parse_odd()?;
+                    if !meter::charge(object.end - self.at) {
+                        return None;
+                    }
                     (self.at, self.line) = (object.end, object.line);
                     self.read.push(object.node);
                     self.texts += 1;
@@ -135,8 +136,14 @@ impl Items {
     }
 
     fn next_as_text(&self) -> Option<Object> {
-        let column = self.dash + 2;
-        let start = self.at + column;
+        let column = Column {
+            read: self.dash + 2,
+            written: match self.indent {
+                SequenceIndent::Compact => 2,
+                SequenceIndent::Wide => 4,
+            },
+        };
+        let start = self.at + column.read;
         let object = object(&self.source, start, self.line, column, self.indent)?;
         let rest = &self.source[object.end..];
         // A comment below could belong to the object.

@@ -13,9 +13,12 @@ impl ResourceList {
             format!("{} {kind} {namespace} {name}", item.api_version())
         };
         let keys: Vec<String> = self.items.iter().map(key).collect();
+        let sorted = sort::order(&keys);
+        // Before the text is written, which is when most memory is in use.
+        drop(keys);
         let mut items: Vec<Option<Node>> = self.items.into_iter().map(Some).collect();
-        let sorted = sort::order(&keys).into_iter();
-        self.items = sorted.filter_map(|at| items[at].take()).collect();
+        self.items = sorted.into_iter().filter_map(|at| items[at].take()).collect();
+        drop(items);
         let mut root = Node::mapping(Vec::new());
         root.insert("apiVersion", Node::text(API_VERSION));
         root.insert("kind", Node::text(KIND));

@@ -124,7 +124,8 @@ impl Search {
         }
     }
 
-    pub(super) fn walk(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
+    /// `path` is that of the node, and is so again afterwards.
+    pub(super) fn walk(&mut self, node: &mut Node, path: &mut String) -> Result<(), String> {
         // Once the run is over nobody looks at the rest.
         if !meter::charge(path.len()) {
             return Ok(());
@@ -140,14 +141,20 @@ impl Search {
                         self.comment_list(key, value, path);
                     }
                 }
+                let length = path.len();
                 for (key, value) in fields {
-                    let path = format!("{path}.{}", key.value().unwrap_or(""));
-                    self.walk(value, &path)?;
+                    path.push('.');
+                    path.push_str(key.value().unwrap_or(""));
+                    self.walk(value, path)?;
+                    path.truncate(length);
                 }
             }
             Content::Sequence { items, .. } => {
+                let length = path.len();
                 for (at, item) in items.iter_mut().enumerate() {
-                    self.walk(item, &format!("{path}[{at}]"))?;
+                    path.push_str(&format!("[{at}]"));
+                    self.walk(item, path)?;
+                    path.truncate(length);
                 }
             }
             Content::Scalar { .. } => self.scalar(node, path)?,
@@ -173,13 +180,13 @@ impl Search {
     }
 
     fn scalar(&mut self, node: &mut Node, path: &str) -> Result<(), String> {
-        let value = node.value().unwrap_or("").to_owned();
-        if !self.matches(&value, path) {
+        let value = node.value().unwrap_or("");
+        if !self.matches(value, path) {
             return Ok(());
         }
         if !self.put_comment.is_empty() {
             // What cannot be resolved leaves nothing behind.
-            let resolved = self.resolved(&value, &self.put_comment);
+            let resolved = self.resolved(value, &self.put_comment);
             node.comments_mut().line = resolved.clone().unwrap_or_default();
             resolved?;
         }

@@ -13,7 +13,7 @@ use std::{
     slice, vec,
 };
 
-use super::{canonical, emitter::SequenceIndent, node::Node};
+use super::{canonical, emitter::SequenceIndent, node::Node, source::Source};
 
 /// The fields of a mapping, or the entries of a sequence.
 pub enum Block<T> {
@@ -32,7 +32,7 @@ pub struct Text<T> {
 /// without the indentation of the first.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
-    pub(super) source: Rc<str>,
+    pub(super) source: Rc<Source>,
     pub(super) start: usize,
     pub(super) end: usize,
     /// The line of the start, from 1.

@@ -1,14 +1,16 @@
-//! Text that is already as the emitter writes it.
+//! Text as the emitter writes it, without a tree in between.
 //!
-//! [`object`] proves that of an object in a list, and refuses what it does not
-//! know: it takes blocks with the emitter's indentation, words as keys, scalars
-//! that keep their style, words in brackets, comments behind values and above
-//! entries. [`fields`] and [`entries`] then read one level of what was proven; once
-//! the run is over they end early, and nobody will look at what they have read.
+//! [`object`] proves that an object of a list is such text, or becomes it once its
+//! indentation, empty lines and blanks are the emitter's. It refuses what it does not
+//! know: it takes blocks, words as keys, scalars that keep their style, words in brackets,
+//! comments behind values and above entries. [`fields`] and [`entries`] then read one level
+//! of what was proven; once the run is over they end early, and nobody will look at what
+//! they have read.
 //!
 //! The tests hold both against the parser and the emitter: whatever is proven
 //! is read as the same nodes, and written as the same bytes.
 
+mod rewrite;
 mod scalar;
 mod walk;
 
@@ -20,8 +22,11 @@ use super::{
     node::{Content, Node, ScalarStyle, Tag},
     parser::parse_from,
     resolve::resolve,
+    source::Source,
 };
 use crate::meter;
+use rewrite::Rewrite;
+pub(crate) use walk::Column;
 use walk::{Part, Value, Walk};
 
 /// An object that was proven: its node, and what is behind it.
@@ -34,40 +39,53 @@ pub(crate) struct Object {
 }
 
 /// The object that begins at `start` of the source, behind its dash, if it is as
-/// the emitter writes it.
+/// the emitter writes it or can be written so.
 pub(crate) fn object(
-    source: &Rc<str>,
+    source: &Rc<Source>,
     start: usize,
     line: u32,
-    column: usize,
+    column: Column,
     indent: SequenceIndent,
 ) -> Option<Object> {
     let mut walk = Walk {
         bytes: source.as_bytes(),
         at: start,
+        charged: start,
         line,
         indent,
         proves: true,
+        rewrite: Rewrite::from(start),
     };
     // What is above its first field is not where it would be written.
     if walk.byte(0) == b'#' {
         return None;
     }
     walk.mapping(column)?;
+    let (end, end_line) = (walk.at, walk.line);
+    let (source, start, written_end) = match walk.rewrite.finish(source.as_bytes(), end) {
+        None => (Rc::clone(source), start, end),
+        Some(rewritten) => {
+            let length = rewritten.len();
+            if !meter::charge(length) {
+                return None;
+            }
+            (Rc::new(rewritten), 0, length)
+        }
+    };
     let written = Written {
-        source: Rc::clone(source),
+        source,
         start,
-        end: walk.at,
+        end: written_end,
         line,
-        column,
+        column: column.written,
         indent,
     };
     let mut node = mapping(written);
     node.line = line;
     Some(Object {
         node,
-        end: walk.at,
-        line: walk.line,
+        end,
+        line: end_line,
     })
 }
 
@@ -83,11 +101,11 @@ fn sequence(written: Written) -> Node {
 
 /// The fields of a mapping that was proven.
 pub(super) fn fields(written: &Written) -> Vec<(Node, Node)> {
-    let mut walk = Walk::over(written);
+    let (mut walk, column) = (Walk::over(written), Column::proven(written.column));
     let mut fields = Vec::new();
-    while let Some(part) = walk.field(written.column) {
+    while let Some(part) = walk.field(column) {
         let mut key = scalar(written, &part.key, ScalarStyle::Plain);
-        key.line = part.line;
+        key.line = written.source.line_in_list(part.line);
         above(&mut key, written, &part.head);
         let mut value = value(written, &part);
         let commented = match part.value {
@@ -96,7 +114,7 @@ pub(super) fn fields(written: &Written) -> Vec<(Node, Node)> {
         };
         behind(commented, written, &part.comment);
         fields.push((key, value));
-        if is_over() || walk.goes_on(written.column, false) != Some(true) {
+        if is_over() || walk.goes_on(column, false) != Some(true) {
             break;
         }
     }
@@ -107,14 +125,14 @@ pub(super) fn fields(written: &Written) -> Vec<(Node, Node)> {
 
 /// The entries of a sequence that was proven.
 pub(super) fn entries(written: &Written) -> Vec<Node> {
-    let mut walk = Walk::over(written);
+    let (mut walk, column) = (Walk::over(written), Column::proven(written.column));
     let mut entries = Vec::new();
-    while let Some(part) = walk.entry(written.column) {
+    while let Some(part) = walk.entry(column) {
         let mut entry = value(written, &part);
         above(&mut entry, written, &part.head);
         behind(&mut entry, written, &part.comment);
         entries.push(entry);
-        if is_over() || walk.goes_on(written.column, true) != Some(true) {
+        if is_over() || walk.goes_on(column, true) != Some(true) {
             break;
         }
     }
@@ -154,6 +172,7 @@ fn scalar(written: &Written, range: &Range<usize>, style: ScalarStyle) -> Node {
 }
 
 fn value(written: &Written, of: &Part) -> Node {
+    let line_in_list = written.source.line_in_list(of.line);
     let mut node = match &of.value {
         Value::Scalar(style, range) => scalar(written, range, *style),
         Value::Literal {
@@ -162,7 +181,7 @@ fn value(written: &Written, of: &Part) -> Node {
             is_ended,
         } => literal(part(written, range), *column, *is_ended),
         Value::Flow(range) => {
-            let documents = parse_from(part(written, range), of.line).unwrap_or_default();
+            let documents = parse_from(part(written, range), line_in_list).unwrap_or_default();
             let root = documents.into_iter().next().map(|document| document.root);
             root.unwrap_or_else(|| Node::plain(""))
         }
@@ -173,8 +192,9 @@ fn value(written: &Written, of: &Part) -> Node {
             first,
             column,
         } => {
+            let source = &written.source;
             let written = Written {
-                source: Rc::clone(&written.source),
+                source: Rc::clone(source),
                 start: range.start,
                 end: range.end,
                 line: *line,
@@ -185,11 +205,11 @@ fn value(written: &Written, of: &Part) -> Node {
                 true => mapping(written),
                 false => sequence(written),
             };
-            node.line = *first;
+            node.line = source.line_in_list(*first);
             return node;
         }
     };
-    node.line = of.line;
+    node.line = line_in_list;
     node
 }
 

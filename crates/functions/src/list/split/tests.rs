@@ -1,6 +1,8 @@
 //! Text and tree say the same: what is split is read as the parser reads it, and
 //! written as the emitter writes it.
 
+use std::rc::Rc;
+
 use proptest::prelude::*;
 
 use super::split;
@@ -13,7 +15,7 @@ const TAIL: &str = "functionConfig:\n  data: {a: b} # c\nresults:\n- message: x\
 
 /// Compares both ways of reading; how many objects stayed text.
 fn compare(text: &str, indent: SequenceIndent) -> usize {
-    let Some((root, texts)) = split(&text.into(), indent) else {
+    let Some((root, texts)) = split(&Rc::new(text.into()), indent) else {
         return 0;
     };
     let documents = parse_all(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
@@ -61,8 +63,8 @@ fn scalar() -> impl Strategy<Value = String> {
         2 => "\"[ -~&&[^\"\\\\]]{0,12}\"",
         1 => "[!-~][ -~]{0,8}",
         1 => "[-.?:<~+*&!%@|>][ -~]{0,4}",
-        1 => "\\{[a-z]{1,3}: [a-z0-9]{1,3}, b: '[a-z #]{0,4}'\\}",
-        1 => "\\[[a-z0-9]{1,3}, \"[a-z:]{0,4}\", [-.a-z/]{1,3}\\]",
+        1 => "\\{ {0,2}[a-z]{1,3}: {0,2}[a-z0-9]{1,3},? {0,2}b: '[a-z #]{0,4}' ?\\}",
+        1 => "\\[ ?[a-z0-9]{1,3}, ?\"[a-z:]{0,4}\" ?, {0,2}[-.a-z/]{1,3} {0,2}\\]",
         1 => "[\\[{][a-z:, \\]}]{0,8}[\\]}]?",
         1 => prop::sample::select(vec![
             "{}", "[]", "null", "~", "<<", "---", "...", "- a", "2020-01-02", "0x1F", "1_000", "",
@@ -76,7 +78,7 @@ fn comment() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => Just(String::new()),
         1 => " # ?[a-z:#{}$ -]{0,8}",
-        1 => Just("  # far".to_owned()),
+        1 => prop::sample::select(vec!["  # far", " ", "  ", " #", " # end "]).prop_map(str::to_owned),
     ]
 }
 
@@ -85,12 +87,13 @@ fn comment() -> impl Strategy<Value = String> {
 fn value(depth: u32) -> BoxedStrategy<Vec<String>> {
     let leaf = prop_oneof![
         6 => (scalar(), comment()).prop_map(|(value, comment)| vec![format!(" {value}{comment}")]),
-        1 => ("\\|[-+2]?", prop::collection::vec("[ -~]{0,8}|\t?[a-z#-]{1,5}", 1..4)).prop_map(
-            |(header, lines)| {
-                let lines = lines.into_iter().map(|line| format!("  {line}"));
-                std::iter::once(format!(" {header}")).chain(lines).collect()
-            }
-        ),
+        1 => (
+            "\\|[-+2]? ?",
+            prop::collection::vec("|[ -~]{0,8}|\t?[a-z#-]{1,5}", 1..4),
+            depth_of_block(),
+        ).prop_map(|(header, lines, by)| {
+            std::iter::once(format!(" {header}")).chain(indented(lines, by)).collect()
+        }),
     ];
     if depth == 0 {
         return leaf.boxed();
@@ -100,61 +103,69 @@ fn value(depth: u32) -> BoxedStrategy<Vec<String>> {
     prop_oneof![3 => leaf, 2 => nested].boxed()
 }
 
+fn indented(lines: Vec<String>, by: usize) -> Vec<String> {
+    let indented = |line: String| match line.is_empty() {
+        true => line,
+        false => format!("{:by$}{line}", ""),
+    };
+    lines.into_iter().map(indented).collect()
+}
+
+/// How deep blocks are below their key: mostly as they would be written.
+fn depth_of_block() -> impl Strategy<Value = usize> {
+    prop_oneof![6 => Just(2), 1 => 1..5_usize]
+}
+
+/// What may be above a field or an entry.
+fn above() -> impl Strategy<Value = Vec<String>> {
+    let odd =
+        prop_oneof![2 => Just("# head"), 2 => Just(""), 1 => Just(" "), 1 => Just("  # deep")];
+    let lines = prop::collection::vec(odd.prop_map(str::to_owned), 1..4);
+    prop_oneof![9 => Just(Vec::new()), 1 => lines]
+}
+
 /// The lines of a mapping or a sequence, relative to the column of the key above.
 fn block(depth: u32) -> BoxedStrategy<Vec<String>> {
-    let indented = |lines: Vec<String>, by: usize| -> Vec<String> {
-        lines
-            .into_iter()
-            .map(|line| match line.is_empty() {
-                true => line,
-                false => format!("{:by$}{line}", ""),
-            })
-            .collect()
-    };
-    let mapping = fields(depth).prop_map(move |lines| indented(lines, 2));
+    let mapping = (fields(depth), depth_of_block());
+    let mapping = mapping.prop_map(move |(lines, by)| indented(lines, by));
     let entry = prop_oneof![
         value(0).prop_map(|lines| (lines, true)),
         fields(depth).prop_map(|lines| (lines, false)),
     ];
+    let behind_dash = prop_oneof![6 => Just(1), 1 => 2..4_usize];
     let entry =
-        (entry, prop::bool::weighted(0.1)).prop_map(move |((mut lines, is_value), above)| {
+        (entry, above(), behind_dash).prop_map(move |((mut lines, is_value), mut all, spaces)| {
             let first = std::mem::take(&mut lines[0]);
-            let mut all = vec![format!("-{}{first}", if is_value { "" } else { " " })];
-            if above {
-                all.insert(0, "# above".to_owned());
-            }
-            all.extend(indented(lines.split_off(1), 2));
+            let spaces = if is_value { 0 } else { spaces };
+            all.push(format!("-{:spaces$}{first}", ""));
+            all.extend(indented(lines.split_off(1), 1 + spaces.max(1)));
             all
         });
-    let sequence = (
-        prop::collection::vec(entry, 1..3),
-        prop::sample::select(vec![0, 2]),
-    );
+    let by = prop_oneof![3 => Just(0), 3 => Just(2), 1 => 0..5_usize];
+    let sequence = (prop::collection::vec(entry, 1..3), by);
     let sequence = sequence.prop_map(move |(entries, by)| indented(entries.concat(), by));
     prop_oneof![mapping, sequence].boxed()
 }
 
 fn fields(depth: u32) -> BoxedStrategy<Vec<String>> {
-    let odd = prop_oneof![12 => Just(None), 1 => Just(Some("# head")), 1 => Just(Some(""))];
     let key = prop_oneof![20 => "[a-z]{1,6}", 1 => "[!-~]{1,4}", 1 => "\"[a-z ]{1,4}\""];
-    let field = (key, value(depth), odd).prop_map(|(key, mut lines, odd)| {
-        lines[0] = format!("{key}:{}", lines[0]);
-        if let Some(odd) = odd {
-            lines.insert(0, odd.to_owned());
-        }
-        lines
+    let colon = prop_oneof![12 => Just(":"), 1 => Just(": "), 1 => Just(" :")];
+    let field = (key, colon, value(depth), above());
+    let field = field.prop_map(|(key, colon, mut lines, above)| {
+        lines[0] = format!("{key}{colon}{}", lines[0]);
+        [above, lines].concat()
     });
     prop::collection::vec(field, 1..4)
         .prop_map(|fields| fields.concat())
         .boxed()
 }
 
-/// A list of objects, most of which are as they would be written.
+/// A list of objects, most of which are as they would be written, or nearly so.
 fn list() -> impl Strategy<Value = (String, SequenceIndent)> {
     let objects = prop::collection::vec(fields(3), 1..4);
     let indent = prop::sample::select(vec![SequenceIndent::Compact, SequenceIndent::Wide]);
-    (objects, indent, any::<bool>()).prop_map(|(objects, indent, tail)| {
-        let column = if indent == SequenceIndent::Wide { 2 } else { 0 };
+    let column = prop_oneof![2 => Just(0), 2 => Just(2), 1 => 0..5_usize];
+    (objects, indent, column, any::<bool>()).prop_map(|(objects, indent, column, tail)| {
         let mut text = HEAD.to_owned();
         for object in objects {
             for (at, line) in object.iter().enumerate() {
@@ -235,11 +246,41 @@ fn usual_objects_stay_text() {
 ";
     let text = format!("{HEAD}{object}{object}{TAIL}");
     assert_eq!(compare(&text, SequenceIndent::Compact), 2);
-    let odd = object.replace("replicas: 3", "replicas:  3");
+    let odd = object.replace("replicas: 3", "replicas: &a 3");
     let text = format!("{HEAD}{object}{odd}{object}{TAIL}");
     assert_eq!(compare(&text, SequenceIndent::Compact), 2);
     let commented = object.replace("- apiVersion", "# between\n- apiVersion");
     let text = format!("{HEAD}{object}{commented}{object}{TAIL}");
     assert_eq!(compare(&text, SequenceIndent::Compact), 1);
-    assert_eq!(compare(&text, SequenceIndent::Wide), 0);
+}
+
+/// Indentation, empty lines and blanks as people like them.
+#[test]
+fn objects_that_only_blanks_tell_from_written_ones_stay_text() {
+    let object = "  - apiVersion:  apps/v1
+    kind: \"Deployment\"   # what it is
+
+    metadata: # kpt-merge: default/app
+        name: app
+        labels: { app: app,tier:  \"front\" }
+    \u{20}
+    # how many
+    spec:
+      template:
+
+          containers:
+            # the only one
+            -   name: main
+                args: [ a,b ]
+      script: |
+         exec app
+           --verbose
+
+      last: 1
+
+";
+    let text = format!("{HEAD}{object}{object}{TAIL}");
+    for indent in [SequenceIndent::Compact, SequenceIndent::Wide] {
+        assert_eq!(compare(&text, indent), 2, "{indent:?}");
+    }
 }

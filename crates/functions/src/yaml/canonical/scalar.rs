@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::node::ScalarStyle;
-use super::walk::{Value, Walk};
+use super::walk::{Column, Value, Walk};
 
 /// Brackets inside of each other.
 const DEEPEST_FLOW: usize = 8;
@@ -102,18 +102,17 @@ impl Walk<'_> {
         }
         loop {
             self.at += self.run(IN_PLAIN);
-            match (self.byte(0), self.byte(1)) {
-                (b'\n', _) | (b' ', b'#') => break,
-                (b' ' | b':', b'\n') | (b':', b' ') => return None,
-                (b' ' | b':' | b'#', _) => self.at += 1,
+            let spaces = self.spaces(self.at);
+            match (self.byte(0), self.byte(spaces.max(1))) {
+                (b'\n', _) | (b' ', b'#' | b'\n') => break,
+                (b':', b'\n' | b' ') => return None,
+                (b' ' | b':' | b'#', _) => self.at += spaces.max(1),
                 _ => return None,
             }
         }
         let text = &self.bytes[start..self.at];
-        let is_odd = matches!(text, b"-" | b"<<")
-            || text.starts_with(b"---")
-            || text.starts_with(b"...")
-            || text.ends_with(b" ");
+        let is_odd =
+            matches!(text, b"-" | b"<<") || text.starts_with(b"---") || text.starts_with(b"...");
         (!is_odd).then_some(Value::Scalar(ScalarStyle::Plain, start..self.at))
     }
 
@@ -143,6 +142,7 @@ impl Walk<'_> {
         let is_mapping = self.byte(0) == b'{';
         let close = if is_mapping { b'}' } else { b']' };
         self.at += 1;
+        self.blanks(self.spaces(self.at), 0)?;
         if self.byte(0) == close || depth > DEEPEST_FLOW {
             return self.take(close);
         }
@@ -150,7 +150,10 @@ impl Walk<'_> {
             if is_mapping {
                 self.flow_word()?;
                 self.take(b':')?;
-                self.take(b' ')?;
+                match self.spaces(self.at) {
+                    0 => return None,
+                    spaces => self.blanks(spaces, 1)?,
+                }
             }
             match self.byte(0) {
                 b'[' | b'{' => self.flow(depth + 1)?,
@@ -159,11 +162,12 @@ impl Walk<'_> {
                 }
                 _ => self.flow_word()?,
             }
+            self.blanks(self.spaces(self.at), 0)?;
             if self.byte(0) == close {
                 return self.take(close);
             }
             self.take(b',')?;
-            self.take(b' ')?;
+            self.blanks(self.spaces(self.at), 1)?;
         }
     }
 
@@ -173,41 +177,47 @@ impl Walk<'_> {
         is_word.then(|| self.at += length)
     }
 
-    /// Text in lines from a column on, which is known from the first of them.
-    pub(super) fn literal(&mut self, column: usize) -> Option<Value> {
+    /// Text in lines, deeper than the key's column: how deep is known from the first.
+    pub(super) fn literal(&mut self, key: Column) -> Option<Value> {
         self.take(b'|')?;
         let is_ended = self.take(b'-').is_none();
+        self.blanks(self.spaces(self.at), 0)?;
         self.end_line()?;
         let start = self.at;
-        let mut empty = 0;
-        loop {
-            let rest = self.bytes.get(self.at..).unwrap_or(&[]);
-            let spaces = rest
-                .iter()
-                .take(column)
-                .take_while(|byte| **byte == b' ')
-                .count();
-            if rest.first() == Some(&b'\n') {
-                empty += 1;
-            } else if spaces < column {
-                break;
-            } else {
-                empty = 0;
-                self.at += column;
-                let length = self.run(PRINTABLE);
-                let is_first = self.at == start + column;
-                if length == 0 || is_first && self.byte(0) == b' ' || self.byte(length - 1) == b' '
-                {
-                    return None;
-                }
-                self.at += length;
-            }
-            self.end_line()?;
+        let column = Column {
+            read: self.spaces(start),
+            written: key.written + 2,
+        };
+        if column.read <= key.read {
+            return None;
         }
-        let is_some = self.at > start && self.bytes[start] != b'\n' && empty == 0;
-        is_some.then_some(Value::Literal {
-            range: start..self.at,
-            column,
+        // Of the last line that is not empty.
+        let (mut end, mut line) = (start, self.line);
+        loop {
+            if self.byte(0) == b'\n' {
+                self.end_line()?;
+                continue;
+            }
+            let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+            let spaces = rest.iter().take(column.read);
+            if spaces.take_while(|byte| **byte == b' ').count() < column.read {
+                break;
+            }
+            self.blanks(column.read, column.written)?;
+            let length = self.run(PRINTABLE);
+            if length == 0 || self.byte(length - 1) == b' ' {
+                return None;
+            }
+            self.at += length;
+            self.end_line()?;
+            (end, line) = (self.at, self.line);
+        }
+        if self.line > line {
+            self.leave_out(end, self.line - line)?;
+        }
+        (end > start).then_some(Value::Literal {
+            range: start..end,
+            column: column.written,
             is_ended,
         })
     }

@@ -1,17 +1,22 @@
 //! The walk over lines: what each of them is by its indentation, and what it
-//! holds. Everything that could be written in another way ends the walk (`None`).
+//! holds. Indentation, empty lines and blanks may be other than the emitter's: the walk
+//! notes what it would write. Everything else that could be written in another way ends
+//! the walk (`None`).
 
 use std::{cmp::Ordering, ops::Range};
 
 use super::super::{block::Written, emitter::SequenceIndent, node::ScalarStyle};
-use super::scalar::is_in_words;
+use super::{rewrite::Rewrite, scalar::is_in_words};
 use crate::meter;
 
 /// Where the deepest block may be. The parser allows no more than 160 blocks.
 const DEEPEST: usize = 120;
 
-/// What a part of a block is charged with.
-const LINE: usize = 32;
+/// How many bytes are charged at once.
+const CHARGED: usize = 8 << 10;
+
+/// Blanks in front of a comment: the parser looks no farther than 512.
+const FARTHEST: usize = 256;
 
 /// From this length on a key is written in another way.
 const LONGEST_KEY: usize = 128;
@@ -20,11 +25,29 @@ pub(super) struct Walk<'a> {
     /// The text, up to where the walk ends at the latest.
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
+    /// Up to where the walk was charged.
+    pub(super) charged: usize,
     /// From 1.
     pub(super) line: u32,
     pub(super) indent: SequenceIndent,
     /// Whether blocks are looked into: those that were proven are moved over.
     pub(super) proves: bool,
+    pub(super) rewrite: Rewrite,
+}
+
+/// Where the keys or dashes of a block are, and where the emitter writes them.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) read: usize,
+    pub(crate) written: usize,
+}
+
+impl Column {
+    /// Of a block that was proven.
+    pub(super) fn proven(column: usize) -> Self {
+        let (read, written) = (column, column);
+        Self { read, written }
+    }
 }
 
 /// A field, or the entry of a sequence. Ranges are of the source.
@@ -64,9 +87,11 @@ impl<'a> Walk<'a> {
         Self {
             bytes: &written.source.as_bytes()[..written.end],
             at: written.start,
+            charged: written.start,
             line: written.line,
             indent: written.indent,
             proves: false,
+            rewrite: Rewrite::default(),
         }
     }
 
@@ -78,7 +103,7 @@ impl<'a> Walk<'a> {
         matches!(self.bytes.get(at..at + 2), Some(b"- "))
     }
 
-    fn spaces(&self, at: usize) -> usize {
+    pub(super) fn spaces(&self, at: usize) -> usize {
         let rest = self.bytes.get(at..).unwrap_or(&[]);
         let other = rest.iter().position(|byte| *byte != b' ');
         other.unwrap_or(rest.len())
@@ -95,56 +120,75 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks over a mapping whose first key is here.
-    pub(super) fn mapping(&mut self, column: usize) -> Option<()> {
-        if column > DEEPEST {
+    pub(super) fn mapping(&mut self, column: Column) -> Option<()> {
+        if column.written > DEEPEST {
             return None;
         }
         loop {
-            let start = self.at;
             self.field(column)?;
-            self.charge(start)?;
+            self.charge()?;
             if !self.goes_on(column, false)? {
                 return Some(());
             }
         }
     }
 
-    fn sequence(&mut self, column: usize) -> Option<()> {
+    fn sequence(&mut self, column: Column) -> Option<()> {
         loop {
-            let start = self.at;
             self.entry(column)?;
-            self.charge(start)?;
+            self.charge()?;
             if !self.goes_on(column, true)? {
                 return Some(());
             }
         }
     }
 
-    /// Lets the clock be looked at; what was walked over since `start` is little, or
-    /// was charged before.
-    fn charge(&self, start: usize) -> Option<()> {
-        meter::charge((self.at - start).min(LINE)).then_some(())
+    /// Charges what was walked over, now and then: lines are too short for each.
+    pub(super) fn charge(&mut self) -> Option<()> {
+        let bytes = self.at - self.charged;
+        if bytes < CHARGED {
+            return Some(());
+        }
+        self.charged = self.at;
+        meter::charge(bytes).then_some(())
     }
 
     /// At the start of a line: whether it goes on with the block at this column.
     /// If so, the walk moves to the block's next key or dash, or the comment above.
-    pub(super) fn goes_on(&mut self, column: usize, dashes: bool) -> Option<bool> {
-        let spaces = self.spaces(self.at);
+    pub(super) fn goes_on(&mut self, column: Column, dashes: bool) -> Option<bool> {
+        let spaces = self.leave_out_empty_lines()?;
         if self.at + spaces >= self.bytes.len() {
             return (spaces == 0).then_some(false);
         }
-        match spaces.cmp(&column) {
+        match spaces.cmp(&column.read) {
             Ordering::Less => Some(false),
             Ordering::Greater => None,
             Ordering::Equal => {
-                let (_, first) = self.below_comments(self.at + spaces, column);
+                let (_, first) = self.below_comments(self.at + spaces, spaces);
                 if dashes != self.is_at_dash(first) {
                     // The key behind a sequence that is not indented.
                     return dashes.then_some(false);
                 }
-                self.at += spaces;
+                self.blanks(spaces, column.written)?;
                 Some(true)
             }
+        }
+    }
+
+    /// Moves over empty lines, which the emitter does not write. The number of spaces that
+    /// the next line begins with.
+    fn leave_out_empty_lines(&mut self) -> Option<usize> {
+        let (start, line) = (self.at, self.line);
+        loop {
+            let spaces = self.spaces(self.at);
+            if self.bytes.get(self.at + spaces) != Some(&b'\n') {
+                if self.line > line {
+                    self.leave_out(start, self.line - line)?;
+                }
+                return Some(spaces);
+            }
+            self.at += spaces + 1;
+            self.line += 1;
         }
     }
 
@@ -167,16 +211,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Comments above an entry, at its column.
-    fn comments_above(&mut self, column: usize) -> Option<Range<usize>> {
+    fn comments_above(&mut self, column: Column) -> Option<Range<usize>> {
         let start = self.at;
         let mut end = start;
         while self.byte(0) == b'#' {
             end = self.comment()?.end;
             self.end_line()?;
-            if self.spaces(self.at) != column {
+            if self.spaces(self.at) != column.read {
                 return None;
             }
-            self.at += column;
+            self.blanks(column.read, column.written)?;
         }
         Some(start..end)
     }
@@ -189,19 +233,20 @@ impl<'a> Walk<'a> {
         (is_key && is_word).then_some(length)
     }
 
-    pub(super) fn field(&mut self, column: usize) -> Option<Part> {
+    pub(super) fn field(&mut self, column: Column) -> Option<Part> {
         let head = self.comments_above(column)?;
         let line = self.line;
         let key = self.at..self.at + self.key_length()?;
         self.at = key.end + 1;
-        let is_block = self.byte(0) == b'\n' || self.byte(1) == b'#';
+        let spaces = self.spaces(self.at);
+        let is_block = matches!(self.byte(spaces), b'\n' | b'#');
         let (value, comment) = if is_block {
             let comment = self.rest_of_line()?;
             (self.block(column)?, comment)
         } else {
-            self.take(b' ')?;
+            self.blanks(spaces, 1)?;
             match self.byte(0) {
-                b'|' => (self.literal(column + 2)?, 0..0),
+                b'|' => (self.literal(column)?, 0..0),
                 _ => self.in_line()?,
             }
         };
@@ -214,25 +259,33 @@ impl<'a> Walk<'a> {
         })
     }
 
-    pub(super) fn entry(&mut self, column: usize) -> Option<Part> {
+    pub(super) fn entry(&mut self, column: Column) -> Option<Part> {
         let head = self.comments_above(column)?;
         let line = self.line;
         self.take(b'-')?;
-        self.take(b' ')?;
+        let spaces = self.spaces(self.at);
+        if spaces == 0 {
+            return None;
+        }
+        self.blanks(spaces, 1)?;
         let (value, comment) = if self.key_length().is_some() {
-            let (start, column) = (self.at, column + 2);
+            let start = self.at;
+            let column = Column {
+                read: column.read + 1 + spaces,
+                written: column.written + 2,
+            };
             if self.proves {
                 self.mapping(column)?;
             } else {
                 self.skip_line();
-                self.skip_block(column, true);
+                self.skip_block(column.written, true);
             }
             let value = Value::Block {
                 is_mapping: true,
                 range: start..self.at,
                 line,
                 first: line,
-                column,
+                column: column.written,
             };
             (value, 0..0)
         } else {
@@ -258,42 +311,50 @@ impl<'a> Walk<'a> {
 
     /// The end of a line, with a comment or without.
     fn rest_of_line(&mut self) -> Option<Range<usize>> {
+        let spaces = self.spaces(self.at);
         let mut comment = 0..0;
-        if self.byte(0) == b' ' {
-            self.at += 1;
+        if self.byte(spaces) == b'#' && (1..=FARTHEST).contains(&spaces) {
+            self.blanks(spaces, 1)?;
             comment = self.comment()?;
+        } else {
+            self.blanks(spaces, 0)?;
         }
         self.end_line()?;
         Some(comment)
     }
 
     /// The block below a key at this column.
-    fn block(&mut self, column: usize) -> Option<Value> {
-        let (line, spaces) = (self.line, self.spaces(self.at));
-        let start = self.at + spaces;
-        let (comments, first) = self.below_comments(start, spaces);
+    fn block(&mut self, key: Column) -> Option<Value> {
+        let spaces = self.leave_out_empty_lines()?;
+        let line = self.line;
+        let (comments, first) = self.below_comments(self.at + spaces, spaces);
         let is_mapping = !self.is_at_dash(first);
-        let expected = match self.indent {
-            SequenceIndent::Compact if !is_mapping => column,
-            _ => column + 2,
-        };
-        if spaces != expected {
+        let is_below = spaces > key.read || !is_mapping && spaces == key.read;
+        if !is_below {
             return None;
         }
-        self.at = start;
+        let column = Column {
+            read: spaces,
+            written: match self.indent {
+                SequenceIndent::Compact if !is_mapping => key.written,
+                _ => key.written + 2,
+            },
+        };
+        self.blanks(spaces, column.written)?;
+        let start = self.at;
         if !self.proves {
-            self.skip_block(expected, is_mapping);
+            self.skip_block(column.written, is_mapping);
         } else if is_mapping {
-            self.mapping(expected)?;
+            self.mapping(column)?;
         } else {
-            self.sequence(expected)?;
+            self.sequence(column)?;
         }
         Some(Value::Block {
             is_mapping,
             range: start..self.at,
             line,
             first: line + comments,
-            column: expected,
+            column: column.written,
         })
     }
 
