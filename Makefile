@@ -99,6 +99,10 @@ SECONDS ?= 120
 differential: build-starlark ## Compare the bundled functions with the Go functions on generated lists (needs Go; SECONDS=120, DIFFERENTIAL="--only NAME --seed N")
 	cargo run --quiet --release --locked --package differential -- --seconds $(SECONDS) $(DIFFERENTIAL)
 
+.PHONY: confined
+confined: ## Compare the Go functions with themselves, confined as the exec runtime does it (needs Go; GOLDEN="DIR …")
+	cargo run --quiet --release --locked --package differential -- $(addprefix --confined ,$(GOLDEN))
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while (SECONDS_EACH=20)
 	fuzz/run

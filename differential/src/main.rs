@@ -2,16 +2,19 @@
 //! byte, exit codes and results included.
 //!
 //! `differential [--seconds N] [--from N] [--cases N] [--seed N] [--only NAME[@VERSION]] [--oracles DIR]
-//! [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED] [--list FILE] [--fresh]`
+//! [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED] [--list FILE] [--fresh] [--confined DIR]`
 //!
 //! Ends after that time or that many cases, and with 1 if anything differs that is not
 //! known. A difference is printed with the smallest list that shows it and with its
 //! seed: `--only NAME@VERSION --case SEED` makes the same list again and prints it.
 //! `--list FILE` does that with a list of yours.
 //! `--fresh` gives every list a Go process of its own, also where nothing differs.
+//! `--confined DIR`, as often as wanted, compares the Go functions with themselves, confined,
+//! on the lists of `DIR/FUNCTION[@VERSION]/CASE/input.yaml`.
 
 mod compare;
 mod configs;
+mod confined;
 mod dice;
 mod known;
 mod lists;
@@ -38,7 +41,8 @@ use oracle::Oracle;
 use process::{Outcome, once};
 
 const USAGE: &str = "usage: differential [--seconds N] [--from N] [--cases N] [--seed N] [--only NAME[@VERSION]] \
-                     [--oracles DIR] [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED] [--list FILE] [--fresh]";
+                     [--oracles DIR] [--starlark PROGRAM] [--show N] [--jobs N] [--case SEED] [--list FILE] [--fresh] \
+                     [--confined DIR]";
 
 struct Wanted {
     time: Duration,
@@ -55,6 +59,8 @@ struct Wanted {
     list: Option<PathBuf>,
     /// A Go process for each list.
     fresh: bool,
+    /// Folders of cases.
+    confined: Vec<PathBuf>,
 }
 
 fn wanted() -> Result<Wanted> {
@@ -72,6 +78,7 @@ fn wanted() -> Result<Wanted> {
         case: None,
         list: None,
         fresh: false,
+        confined: Vec::new(),
     };
     let mut words = env::args().skip(1);
     while let Some(word) = words.next() {
@@ -89,6 +96,7 @@ fn wanted() -> Result<Wanted> {
             "--case" => wanted.case = Some(value()?.parse()?),
             "--list" => wanted.list = Some(value()?.into()),
             "--fresh" => wanted.fresh = true,
+            "--confined" => wanted.confined.push(value()?.into()),
             _ => bail!(USAGE),
         }
     }
@@ -108,6 +116,9 @@ fn main() -> Result<ExitCode> {
     oracles.retain(is_wanted);
     if oracles.is_empty() {
         bail!("no oracle has that name");
+    }
+    if !wanted.confined.is_empty() {
+        return confined::compare(&oracles, &wanted.confined);
     }
     if oracles.iter().any(|oracle| oracle.function == "starlark") && !wanted.starlark.exists() {
         bail!(
