@@ -229,6 +229,14 @@ pub(crate) fn is_over() -> bool {
     CHILDREN.state().is_over
 }
 
+/// Whether nothing is left of calls that have ended, as far as can be told: everything
+/// that has come to this process was started by it.
+pub(crate) fn nothing_is_left() -> bool {
+    let adopted = strays::adopted();
+    let state = CHILDREN.state();
+    adopted.iter().all(|pid| state.children.contains_key(pid))
+}
+
 /// Ends everything that still runs, and waits for it, but not beyond `patience`.
 /// For the end of the process; calls still under way see their program killed.
 pub fn end_all(patience: Duration) {

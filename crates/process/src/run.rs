@@ -253,6 +253,11 @@ impl Program {
             // Gone, not only told to go, when the caller hears of it.
             let _ = timeout(GONE_WITHIN, exit).await;
         }
+        if let (Some(scratch), Ok(_)) = (scratch, &ended)
+            && children::nothing_is_left()
+        {
+            scratch.keep();
+        }
         let log = log.into_bytes();
         match ended {
             Ok(end) if output.len() + log.len() <= limits.output => Ok(Completed {

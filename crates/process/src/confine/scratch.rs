@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
         mpsc,
     },
@@ -26,12 +27,28 @@ const FILES: u32 = 20_000;
 const TRIES: u32 = 100;
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// Where the directories are made, and the thread that removes those that are not empty.
+/// Most directories that are kept for others.
+const KEPT: usize = 32;
+
+/// Where the directories are made and kept, and the thread that removes those that are
+/// not empty.
 #[derive(Debug)]
 pub(super) struct Shelf {
     path: PathBuf,
     last: AtomicU64,
     full: mpsc::Sender<PathBuf>,
+    clean: Arc<Clean>,
+}
+
+/// Directories that are as if they had just been made. Making one and removing it again
+/// costs a disk a tenth of what a small program costs.
+#[derive(Debug, Default)]
+struct Clean(Mutex<Vec<PathBuf>>);
+
+impl Clean {
+    fn paths(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Shelf {
@@ -51,6 +68,7 @@ impl Shelf {
             path,
             last: AtomicU64::new(0),
             full,
+            clean: Arc::default(),
         })
     }
 
@@ -65,11 +83,21 @@ impl Shelf {
     }
 
     pub(super) fn scratch(&self) -> io::Result<Scratch> {
-        let number = self.last.fetch_add(1, Ordering::Relaxed);
-        let path = self.path.join(number.to_string());
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        let full = self.full.clone();
-        Ok(Scratch { path, full })
+        let kept = self.clean.paths().pop();
+        let path = match kept {
+            Some(path) => path,
+            None => {
+                let number = self.last.fetch_add(1, Ordering::Relaxed);
+                let path = self.path.join(number.to_string());
+                fs::DirBuilder::new().mode(0o700).create(&path)?;
+                path
+            }
+        };
+        Ok(Scratch {
+            path,
+            full: self.full.clone(),
+            clean: Arc::clone(&self.clean),
+        })
     }
 }
 
@@ -78,16 +106,36 @@ impl Shelf {
 pub(crate) struct Scratch {
     path: PathBuf,
     full: mpsc::Sender<PathBuf>,
+    clean: Arc<Clean>,
 }
 
 impl Scratch {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Everything has ended that could reach it. If nothing was written there, the next
+    /// program gets it.
+    pub(crate) fn keep(mut self) {
+        let mut clean = self.clean.paths();
+        if clean.len() < KEPT && is_as_made(&self.path) {
+            clean.push(std::mem::take(&mut self.path));
+        }
+    }
+}
+
+fn is_as_made(path: &Path) -> bool {
+    let is_ours = |file: fs::Metadata| file.is_dir() && file.mode() & 0o7777 == 0o700;
+    path.symlink_metadata().is_ok_and(is_ours)
+        && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.path.as_os_str().is_empty() {
+            // It was kept.
+            return;
+        }
         // Most programs write nothing; what others wrote may take a while to remove.
         if fs::remove_dir(&self.path).is_err() {
             let _ = self.full.send(std::mem::take(&mut self.path));
@@ -191,6 +239,29 @@ mod tests {
             thread::sleep(Duration::from_millis(10));
         }
         assert!(gone());
+    }
+
+    #[test]
+    fn a_directory_is_kept_for_the_next_program_only_as_it_was_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(folder.path()).unwrap();
+        let first = shelf.scratch().unwrap();
+        let path = first.path().to_owned();
+        first.keep();
+        let again = shelf.scratch().unwrap();
+        assert_eq!(again.path(), path);
+        fs::write(path.join("file"), "of another call").unwrap();
+        again.keep();
+        let other = shelf.scratch().unwrap();
+        assert_ne!(other.path(), path);
+        let closed = fs::Permissions::from_mode(0o500);
+        fs::set_permissions(other.path(), closed).unwrap();
+        let path = other.path().to_owned();
+        other.keep();
+        assert!(!path.exists());
+        let several = [(); KEPT + 1].map(|()| shelf.scratch().unwrap());
+        several.map(Scratch::keep);
+        assert_eq!(shelf.clean.paths().len(), KEPT);
     }
 
     #[test]
