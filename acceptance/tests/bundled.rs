@@ -107,27 +107,62 @@ async fn the_flag_turns_them_off() {
     assert_eq!(status.code(), Code::NotFound);
 }
 
-#[test]
-fn a_function_runs_by_hand() {
+#[tokio::test]
+async fn a_known_digest_is_answered_by_its_release() {
+    let server = Server::runner(&[]);
+    let mut known = call("moved", LIST);
+    let digest = "744d6bee447d42891a0ae09fa33f0dd8df43fdb71f6df3eecc0c1a4756f53b0e";
+    known.image = format!("gcr.io/kpt-fn/set-namespace@sha256:{digest}");
+    evaluate(server.connect().await, known).await.unwrap();
+    server.wait_for_log("answered_by=\"set-namespace@v0.4.2\"");
+    let mut unknown = call("moved", LIST);
+    unknown.image = format!(
+        "gcr.io/kpt-fn/set-namespace@sha256:{}",
+        digest.replace('7', "8")
+    );
+    let status = evaluate(server.connect().await, unknown).await.unwrap_err();
+    assert_eq!(status.code(), Code::NotFound, "{status:?}");
+}
+
+/// Runs a bundled function by hand: its exit code, and what it writes.
+fn by_hand(name: &str, list: &str) -> (Option<i32>, String) {
     let mut child = Command::new(binary("function-runner"))
-        .args(["fn", "set-namespace"])
+        .args(["fn", name])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(LIST.as_bytes())
-        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A name that is refused is refused before the list is read.
+    let _ = stdin.write_all(list.as_bytes());
+    drop(stdin);
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
-    assert!(
-        String::from_utf8(output.stdout)
-            .unwrap()
-            .contains("namespace: prod")
-    );
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+    )
+}
+
+#[test]
+fn a_release_by_hand_is_that_release_and_a_name_alone_the_newest() {
+    // v0.4.5 reports a wrong configuration, v0.4.6 fails.
+    let wrong = LIST.replace("namespace: prod", "other: prod");
+    let (code, reported) = by_hand("set-namespace@v0.4.5", &wrong);
+    assert_eq!(code, Some(0), "{reported}");
+    assert!(reported.contains("severity: error"), "{reported}");
+    for newest in ["set-namespace@v0.4.6", "set-namespace"] {
+        let (code, failed) = by_hand(newest, &wrong);
+        assert_eq!(code, Some(1), "{newest}: {failed}");
+    }
+    let (code, written) = by_hand("set-namespace@v9.9.9", LIST);
+    assert_eq!((code, written.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn a_function_runs_by_hand() {
+    let (code, written) = by_hand("set-namespace", LIST);
+    assert_eq!(code, Some(0));
+    assert!(written.contains("namespace: prod"), "{written}");
     let listed = Command::new(binary("function-runner"))
         .args(["fn", "list"])
         .output()

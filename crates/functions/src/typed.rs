@@ -178,6 +178,8 @@ impl<'de> Value<'de> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::yaml::parse_all;
 

@@ -64,13 +64,14 @@ impl Function for UpsertResource {
         let mut has_null = false;
         for object in objects {
             clock.check()?;
-            // Go looks at nothing of a null, and adds it; then it cannot go on.
-            if object.is_null() && !has_null {
-                has_null = true;
-                list.items.push(object);
+            // To Go a null is an object like others, and all nulls are the same one.
+            if object.is_null() {
+                if !std::mem::replace(&mut has_null, true) {
+                    list.items.push(object);
+                }
                 continue;
             }
-            if has_null || !has_metadata(&object) {
+            if !has_metadata(&object) {
                 return Err(fail());
             }
             let is_odd = |metadata: &Node| !metadata.is_mapping() && !metadata.is_null();
