@@ -17,7 +17,10 @@ impl ResourceList {
         // Before the text is written, which is when most memory is in use.
         drop(keys);
         let mut items: Vec<Option<Node>> = self.items.into_iter().map(Some).collect();
-        self.items = sorted.into_iter().filter_map(|at| items[at].take()).collect();
+        self.items = sorted
+            .into_iter()
+            .filter_map(|at| items[at].take())
+            .collect();
         drop(items);
         let mut root = Node::mapping(Vec::new());
         root.insert("apiVersion", Node::text(API_VERSION));
