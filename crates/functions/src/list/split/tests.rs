@@ -261,7 +261,9 @@ fn usual_objects_stay_text() {
 /// Indentation, empty lines and blanks as people like them.
 #[test]
 fn objects_that_only_blanks_tell_from_written_ones_stay_text() {
-    let object = "  - apiVersion:  apps/v1
+    let object = "  - # Copyright
+    #
+    apiVersion:  apps/v1
     kind: \"Deployment\"   # what it is
 
     metadata: # kpt-merge: default/app
@@ -275,7 +277,7 @@ fn objects_that_only_blanks_tell_from_written_ones_stay_text() {
           containers:
             # the only one
             -   name: main
-                args: [ a,b ]
+                args: [ a,b ]  # all
       script: |
          exec app
            --verbose
