@@ -10,12 +10,17 @@ use lists::{CONFIGS, Objects, list};
 #[path = "../../bench/src/lists.rs"]
 mod lists;
 
-/// Large enough that what every call costs does not show.
+/// An object, a package, and a list so large that what every call costs does not show.
+const SMALL: usize = 1000;
+const PACKAGE: usize = 100_000;
 const LARGE: usize = 1_000_000;
 
 pub(crate) const WORKLOADS: &[Workload] = &[
     ("set-namespace-small", |rounds| {
-        run(rounds, "set-namespace", Objects::Canonical, 1000);
+        run(rounds, "set-namespace", Objects::Canonical, SMALL);
+    }),
+    ("set-namespace-package", |rounds| {
+        run(rounds, "set-namespace", Objects::Canonical, PACKAGE);
     }),
     ("set-namespace-text", |rounds| {
         run(rounds, "set-namespace", Objects::Canonical, LARGE);
@@ -30,11 +35,29 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         let reading = Reading::Parsed;
         run_reading(reading, rounds, "set-namespace", Objects::Canonical, LARGE);
     }),
+    ("set-labels-small", |rounds| {
+        run(rounds, "set-labels", Objects::Canonical, SMALL);
+    }),
+    ("set-labels-package", |rounds| {
+        run(rounds, "set-labels", Objects::Canonical, PACKAGE);
+    }),
     ("set-labels-text", |rounds| {
         run(rounds, "set-labels", Objects::Canonical, LARGE);
     }),
+    ("apply-setters-small", |rounds| {
+        run(rounds, "apply-setters", Objects::Canonical, SMALL);
+    }),
+    ("apply-setters-package", |rounds| {
+        run(rounds, "apply-setters", Objects::Canonical, PACKAGE);
+    }),
     ("apply-setters-text", |rounds| {
         run(rounds, "apply-setters", Objects::Canonical, LARGE);
+    }),
+    ("search-replace-small", |rounds| {
+        run(rounds, "search-replace", Objects::Canonical, SMALL);
+    }),
+    ("search-replace-package", |rounds| {
+        run(rounds, "search-replace", Objects::Canonical, PACKAGE);
     }),
     ("search-replace-text", |rounds| {
         run(rounds, "search-replace", Objects::Canonical, LARGE);

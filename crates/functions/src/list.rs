@@ -18,7 +18,7 @@ use crate::{
     function::Stop,
     meter,
     results::Report,
-    yaml::{Node, SequenceIndent, Source},
+    yaml::{Node, SequenceIndent, Source, Style},
 };
 
 const API_VERSION: &str = "config.kubernetes.io/v1";
@@ -39,14 +39,22 @@ pub(crate) enum Dialect {
 impl Dialect {
     /// The root of a list whose objects are text where they can be, and how many are.
     fn split(self, text: &Rc<Source>) -> Option<(Node, usize)> {
-        match self {
-            Self::Sdk => split::split(text, SequenceIndent::Compact),
+        let (indent, heads) = match self {
+            Self::Sdk => (SequenceIndent::Compact, Heads::InPlace),
             // Comments in text would stay.
             Self::Framework {
                 heads: Heads::Lost, ..
-            } => None,
-            Self::Framework { indent, .. } => split::split(text, indent),
-        }
+            } => return None,
+            Self::Framework { indent, heads, .. } => (indent, heads),
+        };
+        let keeps_heads = heads == Heads::InPlace;
+        split::split(
+            text,
+            Style {
+                indent,
+                keeps_heads,
+            },
+        )
     }
 
     /// How many objects of a list stay text, and how many there are.

@@ -16,7 +16,7 @@ mod source;
 mod token;
 
 pub use block::Block;
-pub(crate) use canonical::{Column, Object, object};
+pub(crate) use canonical::{Column, Object, Style, object};
 pub use edit::NotAMapping;
 pub(crate) use emitter::write_sized;
 pub use emitter::{SequenceIndent, write, write_node};

@@ -54,7 +54,9 @@ items:
     # above
     namespace: default
   data: {a: web,  b: [c], }
-- apiVersion: v1
+- # Copyright
+  #
+  apiVersion: v1
   kind: ConfigMap
   metadata:
       name: spaced # kpt-set: ${tag}-spaced
@@ -68,6 +70,7 @@ items:
       -   a
 
       - b
+    flow: [a, b] # kpt-set: ${list}
 - apiVersion: v1
   kind: ConfigMap
   metadata:
@@ -116,6 +119,8 @@ fn objects_as_a_function_writes_them_stay_text() {
     let texts = |release: &str| catalog::find(release).unwrap().texts(MIXED);
     assert_eq!(texts("set-namespace"), (3, 4));
     assert_eq!(texts("apply-setters"), (3, 4));
+    // It writes a comment behind a dash above the dash.
+    assert_eq!(texts("apply-setters@v0.2.2"), (2, 4));
     // It loses comments, which text would keep.
     assert_eq!(texts("apply-setters@v0.1.0"), (0, 4));
 }

@@ -8,14 +8,14 @@ use std::rc::Rc;
 
 use crate::{
     meter,
-    yaml::{Column, Node, Object, SequenceIndent, Source, object, parse_from},
+    yaml::{Column, Node, Object, SequenceIndent, Source, Style, object, parse_from},
 };
 
 const ITEMS: &str = "items:\n";
 
 /// The root of a list, as the parser would read it, and how many of its objects are
 /// text.
-pub(super) fn split(text: &Rc<Source>, indent: SequenceIndent) -> Option<(Node, usize)> {
+pub(super) fn split(text: &Rc<Source>, style: Style) -> Option<(Node, usize)> {
     let start = text.lines().take(8).position(|line| line == "items:")?;
     let head: usize = text.split_inclusive('\n').take(start).map(str::len).sum();
     let (head, rest) = text.split_at(head);
@@ -29,7 +29,7 @@ pub(super) fn split(text: &Rc<Source>, indent: SequenceIndent) -> Option<(Node, 
         at: head.len() + ITEMS.len(),
         line: u32::try_from(start).ok()? + 2,
         dash: spaces.count(),
-        indent,
+        style,
         read: Vec::new(),
         texts: 0,
         odd: None,
@@ -89,7 +89,7 @@ struct Items {
     line: u32,
     /// The column of the dashes.
     dash: usize,
-    indent: SequenceIndent,
+    style: Style,
     read: Vec<Node>,
     texts: usize,
     /// Objects before `at` that the parser has to read.
@@ -138,13 +138,13 @@ impl Items {
     fn next_as_text(&self) -> Option<Object> {
         let column = Column {
             read: self.dash + 2,
-            written: match self.indent {
+            written: match self.style.indent {
                 SequenceIndent::Compact => 2,
                 SequenceIndent::Wide => 4,
             },
         };
         let start = self.at + column.read;
-        let object = object(&self.source, start, self.line, column, self.indent)?;
+        let object = object(&self.source, start, self.line, column, self.style)?;
         let rest = &self.source[object.end..];
         // A comment below could belong to the object.
         let is_alone = self.is_dash(rest) || !rest.starts_with([' ', '#', '\n']);

@@ -18,7 +18,6 @@ use std::{ops::Range, rc::Rc};
 
 use super::{
     block::{Block, Written},
-    emitter::SequenceIndent,
     node::{Content, Node, ScalarStyle, Tag},
     parser::parse_from,
     resolve::resolve,
@@ -26,7 +25,7 @@ use super::{
 };
 use crate::meter;
 use rewrite::Rewrite;
-pub(crate) use walk::Column;
+pub(crate) use walk::{Column, Style};
 use walk::{Part, Value, Walk};
 
 /// An object that was proven: its node, and what is behind it.
@@ -45,43 +44,41 @@ pub(crate) fn object(
     start: usize,
     line: u32,
     column: Column,
-    indent: SequenceIndent,
+    style: Style,
 ) -> Option<Object> {
     let mut walk = Walk {
         bytes: source.as_bytes(),
         at: start,
         charged: start,
         line,
-        indent,
+        style,
         proves: true,
         rewrite: Rewrite::from(start),
     };
-    // What is above its first field is not where it would be written.
-    if walk.byte(0) == b'#' {
+    let (comments, _) = walk.below_comments(start, column.read);
+    if comments > 0 && !style.keeps_heads {
         return None;
     }
     walk.mapping(column)?;
     let (end, end_line) = (walk.at, walk.line);
-    let (source, start, written_end) = match walk.rewrite.finish(source.as_bytes(), end) {
-        None => (Rc::clone(source), start, end),
-        Some(rewritten) => {
-            let length = rewritten.len();
-            if !meter::charge(length) {
-                return None;
-            }
-            (Rc::new(rewritten), 0, length)
-        }
-    };
-    let written = Written {
-        source,
+    let mut written = Written {
+        source: Rc::clone(source),
         start,
-        end: written_end,
+        end,
         line,
         column: column.written,
-        indent,
+        indent: style.indent,
     };
+    if !walk.rewrite.is_unchanged() {
+        let rewritten = walk.rewrite.finish(source.as_bytes(), end)?;
+        (written.start, written.end) = (0, rewritten.len());
+        written.source = Rc::new(rewritten);
+        if !meter::charge(written.end) {
+            return None;
+        }
+    }
     let mut node = mapping(written);
-    node.line = line;
+    node.line = line + comments;
     Some(Object {
         node,
         end,

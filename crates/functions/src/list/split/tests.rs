@@ -6,7 +6,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::split;
-use crate::yaml::{Content, Node, SequenceIndent, parse_all, write_node};
+use crate::yaml::{Content, Node, SequenceIndent, Style, parse_all, write_node};
 
 /// The fuzz target `as_text` tries millions.
 const CASES: u32 = 256;
@@ -15,7 +15,11 @@ const TAIL: &str = "functionConfig:\n  data: {a: b} # c\nresults:\n- message: x\
 
 /// Compares both ways of reading; how many objects stayed text.
 fn compare(text: &str, indent: SequenceIndent) -> usize {
-    let Some((root, texts)) = split(&Rc::new(text.into()), indent) else {
+    let style = Style {
+        indent,
+        keeps_heads: true,
+    };
+    let Some((root, texts)) = split(&Rc::new(text.into()), style) else {
         return 0;
     };
     let documents = parse_all(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
@@ -135,10 +139,10 @@ fn block(depth: u32) -> BoxedStrategy<Vec<String>> {
     let behind_dash = prop_oneof![6 => Just(1), 1 => 2..4_usize];
     let entry =
         (entry, above(), behind_dash).prop_map(move |((mut lines, is_value), mut all, spaces)| {
-            let first = std::mem::take(&mut lines[0]);
             let spaces = if is_value { 0 } else { spaces };
+            let first = lines.remove(0);
             all.push(format!("-{:spaces$}{first}", ""));
-            all.extend(indented(lines.split_off(1), 1 + spaces.max(1)));
+            all.extend(indented(lines, 1 + spaces.max(1)));
             all
         });
     let by = prop_oneof![3 => Just(0), 3 => Just(2), 1 => 0..5_usize];
@@ -257,7 +261,9 @@ fn usual_objects_stay_text() {
 /// Indentation, empty lines and blanks as people like them.
 #[test]
 fn objects_that_only_blanks_tell_from_written_ones_stay_text() {
-    let object = "  - apiVersion:  apps/v1
+    let object = "  - # Copyright
+    #
+    apiVersion:  apps/v1
     kind: \"Deployment\"   # what it is
 
     metadata: # kpt-merge: default/app
@@ -271,7 +277,7 @@ fn objects_that_only_blanks_tell_from_written_ones_stay_text() {
           containers:
             # the only one
             -   name: main
-                args: [ a,b ]
+                args: [ a,b ]  # all
       script: |
          exec app
            --verbose

@@ -40,11 +40,13 @@ impl Rewrite {
         Some(())
     }
 
-    /// The whole text up to `end`; `None` if it is that of the list.
+    /// Whether the text is that of the list.
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.copied == self.start
+    }
+
+    /// The whole text up to `end`.
     pub(super) fn finish(mut self, bytes: &[u8], end: usize) -> Option<Source> {
-        if self.copied == self.start {
-            return None;
-        }
         self.text.extend_from_slice(bytes.get(self.copied..end)?);
         let text = String::from_utf8(self.text).ok()?;
         Some(Source::rewritten(text, self.left_out))

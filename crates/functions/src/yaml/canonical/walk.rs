@@ -29,10 +29,19 @@ pub(super) struct Walk<'a> {
     pub(super) charged: usize,
     /// From 1.
     pub(super) line: u32,
-    pub(super) indent: SequenceIndent,
+    pub(super) style: Style,
     /// Whether blocks are looked into: those that were proven are moved over.
     pub(super) proves: bool,
     pub(super) rewrite: Rewrite,
+}
+
+/// How the emitter's caller has things written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Style {
+    pub(crate) indent: SequenceIndent,
+    /// Whether a comment above the first field of a sequence's entry stays there, behind
+    /// the dash.
+    pub(crate) keeps_heads: bool,
 }
 
 /// Where the keys or dashes of a block are, and where the emitter writes them.
@@ -89,7 +98,10 @@ impl<'a> Walk<'a> {
             at: written.start,
             charged: written.start,
             line: written.line,
-            indent: written.indent,
+            style: Style {
+                indent: written.indent,
+                keeps_heads: true,
+            },
             proves: false,
             rewrite: Rewrite::default(),
         }
@@ -194,7 +206,7 @@ impl<'a> Walk<'a> {
 
     /// How many lines of comments there are here, and where the next line's
     /// content begins.
-    fn below_comments(&self, mut at: usize, column: usize) -> (u32, usize) {
+    pub(super) fn below_comments(&self, mut at: usize, column: usize) -> (u32, usize) {
         let mut lines = 0;
         while self.bytes.get(at) == Some(&b'#') {
             let rest = &self.bytes[at..];
@@ -268,12 +280,14 @@ impl<'a> Walk<'a> {
             return None;
         }
         self.blanks(spaces, 1)?;
-        let (value, comment) = if self.key_length().is_some() {
+        let keeps_head = self.style.keeps_heads && head.is_empty() && self.byte(0) == b'#';
+        let (value, comment) = if keeps_head || self.key_length().is_some() {
             let start = self.at;
             let column = Column {
                 read: column.read + 1 + spaces,
                 written: column.written + 2,
             };
+            let (comments, _) = self.below_comments(start, column.read);
             if self.proves {
                 self.mapping(column)?;
             } else {
@@ -284,7 +298,7 @@ impl<'a> Walk<'a> {
                 is_mapping: true,
                 range: start..self.at,
                 line,
-                first: line,
+                first: line + comments,
                 column: column.written,
             };
             (value, 0..0)
@@ -305,8 +319,7 @@ impl<'a> Walk<'a> {
     fn in_line(&mut self) -> Option<(Value, Range<usize>)> {
         let value = self.value()?;
         let comment = self.rest_of_line()?;
-        let is_flow = matches!(value, Value::Flow(_));
-        (!is_flow || comment.is_empty()).then_some((value, comment))
+        Some((value, comment))
     }
 
     /// The end of a line, with a comment or without.
@@ -335,7 +348,7 @@ impl<'a> Walk<'a> {
         }
         let column = Column {
             read: spaces,
-            written: match self.indent {
+            written: match self.style.indent {
                 SequenceIndent::Compact if !is_mapping => key.written,
                 _ => key.written + 2,
             },
