@@ -84,7 +84,7 @@ impl Function for UpsertResource {
     }
 }
 
-/// The file that the object is wanted in: whatever is written there, `null` too.
+/// The file that a new object is put into: whatever is written there, `null` too.
 fn target(object: &Node) -> &str {
     let target = object.at(&["metadata", "annotations", TARGET]);
     target.and_then(Node::value).unwrap_or("")
@@ -154,7 +154,8 @@ impl UpsertResource {
         if !self.knows_lists_and_targets {
             return same;
         }
-        let target = target(object);
+        // Here a null is no target.
+        let target = object.annotation(TARGET);
         same && object.group_version().0 == item.group_version().0
             && (target.is_empty() || target == item.annotation(self.place[0]))
     }

@@ -128,15 +128,20 @@ fn has_metadata(item: &Node) -> bool {
         .any(|path| item.at(path).is_some_and(says_something))
 }
 
-/// What results call the object by: whatever is written there, `null` too.
+/// What results call the object by: kind and version as they are written, `null` too.
 fn named(item: &Node) -> [String; 4] {
-    let paths: [&[&str]; 4] = [
-        &["apiVersion"],
-        &["kind"],
-        &["metadata", "name"],
-        &["metadata", "namespace"],
-    ];
-    paths.map(|path| item.at(path).and_then(Node::value).unwrap_or("").to_owned())
+    let written = |name: &str| item.get(name).and_then(Node::value).unwrap_or("");
+    let known = |name: &str| {
+        let field = item.at(&["metadata", name]);
+        field.map_or("", Node::text_or_null)
+    };
+    [
+        written("apiVersion"),
+        written("kind"),
+        known("name"),
+        known("namespace"),
+    ]
+    .map(str::to_owned)
 }
 
 /// The setters that a configuration gives, in its order.
