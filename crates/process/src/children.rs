@@ -156,9 +156,9 @@ pub(crate) fn start(command: &Command, variable: Option<&Variable>) -> io::Resul
     let id = starting.id;
     let (name, value) = strays::mark(id);
     let profile = command.profile();
-    let scratch = confine::scratch_for(profile)?;
+    let mut scratch = confine::scratch_for(profile, command.program())?;
     let prepared = command.prepare((name, &value), variable, scratch.as_ref());
-    let mut child = confine::spawn(profile, command.program(), scratch.as_ref(), prepared)
+    let mut child = confine::spawn(profile, command.program(), scratch.as_mut(), prepared)
         // What could not become a program may have been seen, and its number may
         // be given to another one.
         .inspect_err(|_| children.state().strays.clear())?;

@@ -3,7 +3,7 @@
 //! Landlock rules, seccomp filters and capabilities belong to a thread, and the
 //! processes that a thread starts inherit them. So nothing has to be done between
 //! fork and exec, and `posix_spawn` keeps its speed: a thread that is confined for
-//! one program starts that program, and ends (see [`launcher`]).
+//! one program starts that program (see [`launcher`]).
 //!
 //! - [`rules`]: which files a program may open, and whom it may signal (Landlock).
 //! - [`filter`]: which system calls it may make (seccomp).
@@ -27,9 +27,10 @@ use std::{
 };
 
 use launcher::Launcher;
+use rules::Ground;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 pub(crate) use scratch::Scratch;
-use scratch::Shelf;
+use scratch::{Confined, Shelf};
 
 /// Most processes of one call, unless its profile says otherwise.
 pub const PROCESSES: usize = 256;
@@ -180,15 +181,18 @@ fn close_to_others() -> io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// A directory for one program's temporary files, where there is one.
-pub(crate) fn scratch_for(profile: Option<&Profile>) -> io::Result<Option<Scratch>> {
+/// A directory for a program's temporary files, where there is one.
+pub(crate) fn scratch_for(
+    profile: Option<&Profile>,
+    program: &Path,
+) -> io::Result<Option<Scratch>> {
     match (CONFINEMENT.get(), profile) {
         (
             Some(Confinement::Shared {
                 shelf: Some(shelf), ..
             }),
-            Some(_),
-        ) => shelf.scratch().map(Some),
+            Some(profile),
+        ) => shelf.scratch(Ground::of(program, profile)).map(Some),
         _ => Ok(None),
     }
 }
@@ -197,29 +201,40 @@ pub(crate) fn scratch_for(profile: Option<&Profile>) -> io::Result<Option<Scratc
 pub(crate) fn spawn(
     profile: Option<&Profile>,
     program: &Path,
-    scratch: Option<&Scratch>,
+    scratch: Option<&mut Scratch>,
     mut command: std::process::Command,
 ) -> io::Result<Child> {
     let (Some(begun), Some(profile)) = (CONFINEMENT.get(), profile) else {
         return command.spawn();
     };
-    let (launcher, rules) = match begun {
-        Confinement::Container(launcher) => (launcher, rules::for_container()),
-        Confinement::Shared {
-            without_network,
-            with_network,
-            ..
-        } => {
-            let scratch = scratch.map(Scratch::path);
-            let rules = rules::for_shared(program, profile, scratch);
-            let launcher = match profile.network {
-                true => with_network,
-                false => without_network,
-            };
-            (launcher, rules)
-        }
+    let cell = |path: Option<&Path>| {
+        let (launcher, rules) = match begun {
+            Confinement::Container(launcher) => (launcher, rules::for_container()),
+            Confinement::Shared {
+                without_network,
+                with_network,
+                ..
+            } => {
+                let launcher = match profile.network {
+                    true => with_network,
+                    false => without_network,
+                };
+                (launcher, rules::for_shared(program, profile, path))
+            }
+        };
+        launcher.cell(rules.map_err(io::Error::other)?)
     };
-    launcher.start(command, rules.map_err(io::Error::other)?)
+    let Some(scratch) = scratch else {
+        return cell(None)?.start(command);
+    };
+    let confined = match scratch.confined.take() {
+        Some(confined) => confined,
+        None => Confined {
+            cell: cell(Some(scratch.path()))?,
+            ground: scratch.ground.clone(),
+        },
+    };
+    scratch.confined.insert(confined).cell.start(command)
 }
 
 /// The limits of a program with this profile.

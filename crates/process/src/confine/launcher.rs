@@ -1,19 +1,20 @@
 //! Threads that start programs.
 //!
 //! Loading a filter costs as much as starting a small program, because the kernel
-//! compiles it. So one thread loads it once, and what counts for one program only
-//! (its Landlock rules) is put onto a thread that starts nothing else:
+//! compiles it. So one thread loads it once and makes others, which inherit it. Each of
+//! them takes Landlock rules on itself, and starts the programs that they hold for:
 //!
 //! ```text
-//! thread (filtered) ── takes a start ──► makes its successor ──► takes the rules
-//!                                                                on itself, starts
-//!                                                                the program, ends
+//! thread (filtered) ── makes ──► cell (takes the rules on itself) ── starts ──► program
 //! ```
+//!
+//! What a cell starts is in one Landlock domain, whose processes may signal each other.
+//! So a cell is used again only when everything has ended that it started.
 
 use std::{
     io,
     process::{Child, Command},
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::mpsc,
     thread,
 };
 
@@ -26,18 +27,26 @@ use super::filter;
 const STACK: usize = 128 * 1024;
 
 pub(super) struct Launcher {
+    wishes: mpsc::Sender<Wish>,
+}
+
+/// For a cell with these rules.
+struct Wish {
+    rules: RulesetCreated,
+    answer: mpsc::SyncSender<io::Result<Cell>>,
+}
+
+/// A confined thread. It ends with this value; what it has started goes on.
+#[derive(Debug)]
+pub(super) struct Cell {
     starts: mpsc::Sender<Start>,
 }
 
 /// A program to be started.
 struct Start {
     command: Command,
-    rules: RulesetCreated,
     answer: mpsc::SyncSender<io::Result<Child>>,
 }
-
-/// The threads take turns at it.
-type Starts = Arc<Mutex<mpsc::Receiver<Start>>>;
 
 impl Launcher {
     /// Begins the first thread. `network`: whether programs may use it; `None`: they
@@ -46,8 +55,7 @@ impl Launcher {
         name: &'static str,
         network: Option<bool>,
     ) -> io::Result<(Self, Result<(), String>)> {
-        let (starts, receiver) = mpsc::channel();
-        let receiver: Starts = Arc::new(Mutex::new(receiver));
+        let (wishes, wished) = mpsc::channel::<Wish>();
         let (report, reported) = mpsc::sync_channel(1);
         let first = move || {
             let filtered = network.map_or(Ok(()), |network| {
@@ -55,7 +63,9 @@ impl Launcher {
             });
             // Nobody listens only if nobody could be told.
             let _ = report.send(filtered);
-            serve(name, &receiver);
+            for wish in wished {
+                let _ = wish.answer.send(Cell::begin(name, wish.rules));
+            }
         };
         thread::Builder::new()
             .name(name.into())
@@ -64,20 +74,49 @@ impl Launcher {
         let filtered = reported
             .recv()
             .unwrap_or_else(|_| Err("its thread ended".to_owned()));
-        Ok((Self { starts }, filtered))
+        Ok((Self { wishes }, filtered))
     }
 
-    pub(super) fn start(&self, command: Command, rules: RulesetCreated) -> io::Result<Child> {
+    pub(super) fn cell(&self, rules: RulesetCreated) -> io::Result<Cell> {
         let (answer, answered) = mpsc::sync_channel(1);
-        let start = Start {
-            command,
-            rules,
-            answer,
+        let wish = Wish { rules, answer };
+        self.wishes.send(wish).map_err(|_| ended())?;
+        answered.recv().map_err(|_| ended())?
+    }
+}
+
+impl Cell {
+    /// To be called by the thread that it inherits from.
+    fn begin(name: &str, rules: RulesetCreated) -> io::Result<Self> {
+        let (starts, started) = mpsc::channel::<Start>();
+        let serve = move || {
+            let confined = rules.restrict_self();
+            for mut start in started {
+                let child = match &confined {
+                    Ok(_) => start.command.spawn(),
+                    Err(error) => Err(io::Error::other(error.to_string())),
+                };
+                // A caller that has gone meanwhile drops the pipes: the program ends.
+                let _ = start.answer.send(child);
+            }
         };
-        let ended = || io::Error::other("the thread that starts functions has ended");
+        thread::Builder::new()
+            .name(name.into())
+            .stack_size(STACK)
+            .spawn(serve)?;
+        Ok(Self { starts })
+    }
+
+    pub(super) fn start(&self, command: Command) -> io::Result<Child> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let start = Start { command, answer };
         self.starts.send(start).map_err(|_| ended())?;
         answered.recv().map_err(|_| ended())?
     }
+}
+
+fn ended() -> io::Error {
+    io::Error::other("the thread that starts functions has ended")
 }
 
 /// Capabilities of a server that runs as root are not its programs'.
@@ -90,29 +129,4 @@ fn give_up_privileges() -> Result<(), String> {
         inheritable: CapabilitySet::empty(),
     };
     set_capabilities(None, none).map_err(told)
-}
-
-/// Waits for one start, and serves it after a successor was made for the next one.
-fn serve(name: &'static str, starts: &Starts) {
-    loop {
-        let next = starts.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        // Otherwise the launcher is gone.
-        let Ok(mut start) = next else { return };
-        let theirs = Arc::clone(starts);
-        let successor = thread::Builder::new()
-            .name(name.into())
-            .stack_size(STACK)
-            .spawn(move || serve(name, &theirs));
-        if let Err(error) = successor {
-            // Without one this thread has to stay as it is.
-            let _ = start.answer.send(Err(error));
-            continue;
-        }
-        let restricted = start.rules.restrict_self().map_err(io::Error::other);
-        // A caller that has gone meanwhile drops the pipes: the program ends.
-        let _ = start
-            .answer
-            .send(restricted.and_then(|_| start.command.spawn()));
-        return;
-    }
 }

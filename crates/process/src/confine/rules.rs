@@ -8,6 +8,7 @@
 //! there by itself.
 
 use std::{
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::LazyLock,
     thread,
@@ -85,6 +86,32 @@ fn without_nested(paths: &[&str]) -> Vec<PathBuf> {
         .filter(|path| !is_nested(path))
         .cloned()
         .collect()
+}
+
+/// What rules are made of: whoever has the same needs no others. Paths count with what they
+/// lead to now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ground {
+    paths: Vec<PathBuf>,
+    led_to: Vec<Option<(u64, u64)>>,
+    network: bool,
+}
+
+impl Ground {
+    pub(super) fn of(program: &Path, profile: &Profile) -> Self {
+        let folder = program.parent().map(Path::to_owned);
+        let paths: Vec<PathBuf> = [program.to_owned()]
+            .into_iter()
+            .chain(folder)
+            .chain(profile.read_paths.iter().cloned())
+            .collect();
+        let led_to = |path: &PathBuf| path.metadata().ok().map(|file| (file.dev(), file.ino()));
+        Self {
+            led_to: paths.iter().map(led_to).collect(),
+            paths,
+            network: profile.network,
+        }
+    }
 }
 
 /// For a program beside this process.

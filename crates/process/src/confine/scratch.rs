@@ -16,6 +16,8 @@ use std::{
 
 use rustix::process::Pid;
 
+use super::{launcher::Cell, rules::Ground};
+
 /// Most bytes of one program's temporary files: several of them fit into the 1 GiB
 /// that `deploy/` gives the runner's `/tmp`.
 pub(crate) const MOST: u64 = 128 << 20;
@@ -40,14 +42,35 @@ pub(super) struct Shelf {
     clean: Arc<Clean>,
 }
 
-/// Directories that are as if they had just been made. Making one and removing it again
-/// costs a disk a tenth of what a small program costs.
+/// Directories that are as if they had just been made, each with the thread whose programs
+/// may write there. Making both anew costs as much as starting a small program.
 #[derive(Debug, Default)]
-struct Clean(Mutex<Vec<PathBuf>>);
+struct Clean(Mutex<Vec<(PathBuf, Option<Confined>)>>);
+
+/// A thread that is confined, and for what.
+#[derive(Debug)]
+pub(super) struct Confined {
+    pub(super) cell: Cell,
+    pub(super) ground: Ground,
+}
 
 impl Clean {
-    fn paths(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+    fn kept(&self) -> MutexGuard<'_, Vec<(PathBuf, Option<Confined>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One whose thread has the same ground if there is one, otherwise the oldest.
+    fn take(&self, ground: &Ground) -> Option<(PathBuf, Option<Confined>)> {
+        let mut kept = self.kept();
+        let fits = |confined: &Confined| confined.ground == *ground;
+        let at = kept
+            .iter()
+            .rposition(|(_, confined)| confined.as_ref().is_some_and(fits));
+        match (at, kept.is_empty()) {
+            (Some(at), _) => Some(kept.remove(at)),
+            (None, false) => Some((kept.remove(0).0, None)),
+            (None, true) => None,
+        }
     }
 }
 
@@ -82,19 +105,20 @@ impl Shelf {
         let _ = remove(&self.path);
     }
 
-    pub(super) fn scratch(&self) -> io::Result<Scratch> {
-        let kept = self.clean.paths().pop();
-        let path = match kept {
-            Some(path) => path,
+    pub(super) fn scratch(&self, ground: Ground) -> io::Result<Scratch> {
+        let (path, confined) = match self.clean.take(&ground) {
+            Some(kept) => kept,
             None => {
                 let number = self.last.fetch_add(1, Ordering::Relaxed);
                 let path = self.path.join(number.to_string());
                 fs::DirBuilder::new().mode(0o700).create(&path)?;
-                path
+                (path, None)
             }
         };
         Ok(Scratch {
             path,
+            ground,
+            confined,
             full: self.full.clone(),
             clean: Arc::clone(&self.clean),
         })
@@ -105,6 +129,9 @@ impl Shelf {
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
+    pub(super) ground: Ground,
+    /// Once something was started.
+    pub(super) confined: Option<Confined>,
     full: mpsc::Sender<PathBuf>,
     clean: Arc<Clean>,
 }
@@ -117,9 +144,12 @@ impl Scratch {
     /// Everything has ended that could reach it. If nothing was written there, the next
     /// program gets it.
     pub(crate) fn keep(mut self) {
-        let mut clean = self.clean.paths();
-        if clean.len() < KEPT && is_as_made(&self.path) {
-            clean.push(std::mem::take(&mut self.path));
+        if is_as_made(&self.path) {
+            let mut kept = self.clean.kept();
+            if kept.len() < KEPT {
+                let path = std::mem::take(&mut self.path);
+                kept.push((path, self.confined.take()));
+            }
         }
     }
 }
@@ -213,12 +243,17 @@ fn open_up(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Profile;
+
+    fn ground(program: &str) -> Ground {
+        Ground::of(Path::new(program), &Profile::default())
+    }
 
     #[test]
     fn what_a_program_wrote_is_measured_and_removed_however_deep_and_closed() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(folder.path()).unwrap();
-        let scratch = shelf.scratch().unwrap();
+        let scratch = shelf.scratch(ground("/bin/sh")).unwrap();
         let (path, deep) = (scratch.path().to_owned(), scratch.path().join("a/b/c"));
         assert_eq!(measure(&path, &[]), 0);
         fs::create_dir_all(&deep).unwrap();
@@ -245,23 +280,41 @@ mod tests {
     fn a_directory_is_kept_for_the_next_program_only_as_it_was_made() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(folder.path()).unwrap();
-        let first = shelf.scratch().unwrap();
+        let first = shelf.scratch(ground("/bin/sh")).unwrap();
         let path = first.path().to_owned();
         first.keep();
-        let again = shelf.scratch().unwrap();
+        let again = shelf.scratch(ground("/bin/sh")).unwrap();
         assert_eq!(again.path(), path);
         fs::write(path.join("file"), "of another call").unwrap();
         again.keep();
-        let other = shelf.scratch().unwrap();
+        let other = shelf.scratch(ground("/bin/sh")).unwrap();
         assert_ne!(other.path(), path);
         let closed = fs::Permissions::from_mode(0o500);
         fs::set_permissions(other.path(), closed).unwrap();
         let path = other.path().to_owned();
         other.keep();
         assert!(!path.exists());
-        let several = [(); KEPT + 1].map(|()| shelf.scratch().unwrap());
-        several.map(Scratch::keep);
-        assert_eq!(shelf.clean.paths().len(), KEPT);
+        let several = [(); KEPT + 1].map(|()| shelf.scratch(ground("/bin/sh")).unwrap());
+        several.into_iter().for_each(Scratch::keep);
+        assert_eq!(shelf.clean.kept().len(), KEPT);
+    }
+
+    #[test]
+    fn what_paths_lead_to_now_decides_whether_rules_are_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        fs::write(&program, "one").unwrap();
+        let text = program.to_str().unwrap();
+        let before = ground(text);
+        assert_eq!(before, ground(text));
+        assert_ne!(before, ground("/bin/sh"));
+        // As an upgrade does it.
+        fs::write(folder.path().join("new"), "another").unwrap();
+        fs::rename(folder.path().join("new"), &program).unwrap();
+        assert_ne!(before, ground(text));
+        let mut profile = Profile::default();
+        profile.network = true;
+        assert_ne!(ground(text), Ground::of(&program, &profile));
     }
 
     #[test]
