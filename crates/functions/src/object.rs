@@ -48,6 +48,9 @@ impl Node {
 
     /// Replaces the annotations, sorted, as kyaml does.
     pub(crate) fn set_annotations(&mut self, mut annotations: Vec<(String, String)>) {
+        if self.get("metadata").is_none() && !annotations.is_empty() {
+            self.insert("metadata", Node::mapping(Vec::new()));
+        }
         let Some(metadata) = self.get_mut("metadata") else {
             return;
         };

@@ -253,3 +253,44 @@ impl Referrer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Clock, catalog};
+
+    /// How a run on a RoleBinding with this subject ends: exit code and error.
+    fn ended(subject: &str) -> (u8, String) {
+        let list = format!(
+            "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n\
+             - apiVersion: rbac.authorization.k8s.io/v1\n  kind: RoleBinding\n  \
+             metadata: {{name: a}}\n  subjects:\n  - {subject}\n\
+             functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {{name: c}}\n  \
+             data: {{prepend: web-}}\n"
+        );
+        let function = catalog::find("ensure-name-substring").expect("a function");
+        let ended = function.run(list.as_bytes(), &Clock::default());
+        let ended = ended.expect("no deadline");
+        (ended.exit, ended.stderr)
+    }
+
+    #[test]
+    fn a_subjects_namespace_that_is_a_list_is_refused() {
+        for namespace in ["[x]", "{x: y}", "7", "null"] {
+            let subject = format!("{{kind: ServiceAccount, name: b, namespace: {namespace}}}");
+            let (exit, told) = ended(&subject);
+            assert_eq!(exit, 1, "{namespace}");
+            let blank = "Invalid Input: namespace is blank for resource";
+            assert!(told.contains(blank), "{namespace}: {told}");
+        }
+        let (exit, _) = ended("{kind: User, name: b, namespace: [x]}");
+        assert_eq!(exit, 0);
+    }
+
+    #[test]
+    fn a_subject_that_is_not_a_mapping_ends_the_run_as_a_crash_does() {
+        for subject in ["word", "null", "[]", "{kind: 7, name: b, namespace: c}"] {
+            let (exit, told) = ended(subject);
+            assert_eq!(exit, 2, "{subject}: {told}");
+        }
+    }
+}
