@@ -10,6 +10,8 @@
 //! The tests hold both against the parser and the emitter: whatever is proven
 //! is read as the same nodes, and written as the same bytes.
 
+mod lines;
+mod part;
 mod rewrite;
 mod scalar;
 mod walk;
@@ -24,9 +26,10 @@ use super::{
     source::Source,
 };
 use crate::meter;
+pub(crate) use part::{Column, Style};
+use part::{Part, Value};
 use rewrite::Rewrite;
-pub(crate) use walk::{Column, Style};
-use walk::{Part, Value, Walk};
+use walk::Walk;
 
 /// An object that was proven: its node, and what is behind it.
 #[derive(Debug)]

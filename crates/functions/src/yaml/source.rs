@@ -6,12 +6,13 @@ use std::{fmt, ops::Deref};
 /// A text, and which line of the list each of its lines was.
 pub(crate) struct Source {
     text: Box<str>,
-    /// Lines of the text, in order: before each of them a line of the list was left out.
-    left_out: Vec<u32>,
+    /// Lines of the text before which lines of the list were left out, in order, and how
+    /// many were up to there.
+    left_out: Vec<(u32, u32)>,
 }
 
 impl Source {
-    pub(super) fn rewritten(text: String, left_out: Vec<u32>) -> Self {
+    pub(super) fn rewritten(text: String, left_out: Vec<(u32, u32)>) -> Self {
         let text = text.into_boxed_str();
         Self { text, left_out }
     }
@@ -19,8 +20,9 @@ impl Source {
     /// The line of the list, of a line of this text. Both count from where the text begins
     /// in the list.
     pub(super) fn line_in_list(&self, line: u32) -> u32 {
-        let left_out = self.left_out.partition_point(|before| *before <= line);
-        line + u32::try_from(left_out).unwrap_or(u32::MAX)
+        let above = self.left_out.partition_point(|(before, _)| *before <= line);
+        let last = above.checked_sub(1).and_then(|at| self.left_out.get(at));
+        line + last.map_or(0, |(_, total)| *total)
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Rewrite {
     text: Vec<u8>,
     copied: usize,
     /// See [`Source`].
-    left_out: Vec<u32>,
+    left_out: Vec<(u32, u32)>,
 }
 
 impl Rewrite {
@@ -67,10 +67,10 @@ impl Walk<'_> {
     /// Leaves out empty lines: `count` of them, which begin at `start` and end here.
     pub(super) fn leave_out(&mut self, start: usize, count: u32) -> Option<()> {
         self.rewrite.replace(self.bytes, start..self.at, 0)?;
-        let before = u32::try_from(self.rewrite.left_out.len()).ok()?;
-        let line = self.line.checked_sub(count + before)?;
-        let lines = (0..count).map(|_| line);
-        self.rewrite.left_out.extend(lines);
+        let before = self.rewrite.left_out.last().map_or(0, |(_, total)| *total);
+        let total = before + count;
+        let line = self.line.checked_sub(total)?;
+        self.rewrite.left_out.push((line, total));
         Some(())
     }
 }

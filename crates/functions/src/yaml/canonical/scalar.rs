@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use super::super::node::ScalarStyle;
-use super::walk::{Column, Value, Walk};
+use super::{
+    part::{Column, Value},
+    walk::Walk,
+};
 
 /// Brackets inside of each other.
 const DEEPEST_FLOW: usize = 8;

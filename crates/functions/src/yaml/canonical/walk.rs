@@ -1,12 +1,15 @@
-//! The walk over lines: what each of them is by its indentation, and what it
-//! holds. Indentation, empty lines and blanks may be other than the emitter's: the walk
-//! notes what it would write. Everything else that could be written in another way ends
-//! the walk (`None`).
+//! The walk over blocks: fields, entries, and what they hold. Indentation, empty lines and
+//! blanks may be other than the emitter's: the walk notes what it would write. Everything
+//! else that could be written in another way ends the walk (`None`).
 
-use std::{cmp::Ordering, ops::Range};
+use std::ops::Range;
 
-use super::super::{block::Written, emitter::SequenceIndent, node::ScalarStyle};
-use super::{rewrite::Rewrite, scalar::is_in_words};
+use super::super::{block::Written, emitter::SequenceIndent};
+use super::{
+    part::{Column, Part, Style, Value},
+    rewrite::Rewrite,
+    scalar::is_in_words,
+};
 use crate::meter;
 
 /// Where the deepest block may be. The parser allows no more than 160 blocks.
@@ -14,9 +17,6 @@ const DEEPEST: usize = 120;
 
 /// How many bytes are charged at once.
 const CHARGED: usize = 8 << 10;
-
-/// Blanks in front of a comment: the parser looks no farther than 512.
-const FARTHEST: usize = 256;
 
 /// From this length on a key is written in another way.
 const LONGEST_KEY: usize = 128;
@@ -33,61 +33,6 @@ pub(super) struct Walk<'a> {
     /// Whether blocks are looked into: those that were proven are moved over.
     pub(super) proves: bool,
     pub(super) rewrite: Rewrite,
-}
-
-/// How the emitter's caller has things written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Style {
-    pub(crate) indent: SequenceIndent,
-    /// Whether a comment above the first field of a sequence's entry stays there, behind
-    /// the dash.
-    pub(crate) keeps_heads: bool,
-}
-
-/// Where the keys or dashes of a block are, and where the emitter writes them.
-#[derive(Clone, Copy)]
-pub(crate) struct Column {
-    pub(crate) read: usize,
-    pub(crate) written: usize,
-}
-
-impl Column {
-    /// Of a block that was proven.
-    pub(super) fn proven(column: usize) -> Self {
-        let (read, written) = (column, column);
-        Self { read, written }
-    }
-}
-
-/// A field, or the entry of a sequence. Ranges are of the source.
-pub(super) struct Part {
-    /// Comments above it.
-    pub(super) head: Range<usize>,
-    pub(super) key: Range<usize>,
-    pub(super) value: Value,
-    /// The comment behind the value, or behind the key of a block.
-    pub(super) comment: Range<usize>,
-    pub(super) line: u32,
-}
-
-pub(super) enum Value {
-    /// Without its quotes.
-    Scalar(ScalarStyle, Range<usize>),
-    /// Lines of text from a column on; whether the last one's end belongs to it.
-    Literal {
-        range: Range<usize>,
-        column: usize,
-        is_ended: bool,
-    },
-    Flow(Range<usize>),
-    Block {
-        is_mapping: bool,
-        range: Range<usize>,
-        line: u32,
-        /// The line of the first entry, below its comments.
-        first: u32,
-        column: usize,
-    },
 }
 
 impl<'a> Walk<'a> {
@@ -111,7 +56,7 @@ impl<'a> Walk<'a> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    fn is_at_dash(&self, at: usize) -> bool {
+    pub(super) fn is_at_dash(&self, at: usize) -> bool {
         matches!(self.bytes.get(at..at + 2), Some(b"- "))
     }
 
@@ -123,12 +68,6 @@ impl<'a> Walk<'a> {
 
     pub(super) fn take(&mut self, byte: u8) -> Option<()> {
         (self.byte(0) == byte).then(|| self.at += 1)
-    }
-
-    pub(super) fn end_line(&mut self) -> Option<()> {
-        self.take(b'\n')?;
-        self.line += 1;
-        Some(())
     }
 
     /// Walks over a mapping whose first key is here.
@@ -163,78 +102,6 @@ impl<'a> Walk<'a> {
         }
         self.charged = self.at;
         meter::charge(bytes).then_some(())
-    }
-
-    /// At the start of a line: whether it goes on with the block at this column.
-    /// If so, the walk moves to the block's next key or dash, or the comment above.
-    pub(super) fn goes_on(&mut self, column: Column, dashes: bool) -> Option<bool> {
-        let spaces = self.leave_out_empty_lines()?;
-        if self.at + spaces >= self.bytes.len() {
-            return (spaces == 0).then_some(false);
-        }
-        match spaces.cmp(&column.read) {
-            Ordering::Less => Some(false),
-            Ordering::Greater => None,
-            Ordering::Equal => {
-                let (_, first) = self.below_comments(self.at + spaces, spaces);
-                if dashes != self.is_at_dash(first) {
-                    // The key behind a sequence that is not indented.
-                    return dashes.then_some(false);
-                }
-                self.blanks(spaces, column.written)?;
-                Some(true)
-            }
-        }
-    }
-
-    /// Moves over empty lines, which the emitter does not write. The number of spaces that
-    /// the next line begins with.
-    fn leave_out_empty_lines(&mut self) -> Option<usize> {
-        let (start, line) = (self.at, self.line);
-        loop {
-            let spaces = self.spaces(self.at);
-            if self.bytes.get(self.at + spaces) != Some(&b'\n') {
-                if self.line > line {
-                    self.leave_out(start, self.line - line)?;
-                }
-                return Some(spaces);
-            }
-            self.at += spaces + 1;
-            self.line += 1;
-        }
-    }
-
-    /// How many lines of comments there are here, and where the next line's
-    /// content begins.
-    pub(super) fn below_comments(&self, mut at: usize, column: usize) -> (u32, usize) {
-        let mut lines = 0;
-        while self.bytes.get(at) == Some(&b'#') {
-            let rest = &self.bytes[at..];
-            let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
-            lines += 1;
-            at += length;
-            let spaces = self.spaces(at);
-            if spaces != column {
-                return (lines, at);
-            }
-            at += spaces;
-        }
-        (lines, at)
-    }
-
-    /// Comments above an entry, at its column.
-    fn comments_above(&mut self, column: Column) -> Option<Range<usize>> {
-        let start = self.at;
-        let mut end = start;
-        while self.byte(0) == b'#' {
-            end = self.comment()?.end;
-            self.end_line()?;
-            if self.spaces(self.at) != column.read {
-                return None;
-            }
-            self.blanks(column.read, column.written)?;
-        }
-        Some(start..end)
     }
 
     fn key_length(&self) -> Option<usize> {
@@ -322,20 +189,6 @@ impl<'a> Walk<'a> {
         Some((value, comment))
     }
 
-    /// The end of a line, with a comment or without.
-    fn rest_of_line(&mut self) -> Option<Range<usize>> {
-        let spaces = self.spaces(self.at);
-        let mut comment = 0..0;
-        if self.byte(spaces) == b'#' && (1..=FARTHEST).contains(&spaces) {
-            self.blanks(spaces, 1)?;
-            comment = self.comment()?;
-        } else {
-            self.blanks(spaces, 0)?;
-        }
-        self.end_line()?;
-        Some(comment)
-    }
-
     /// The block below a key at this column.
     fn block(&mut self, key: Column) -> Option<Value> {
         let spaces = self.leave_out_empty_lines()?;
@@ -369,34 +222,5 @@ impl<'a> Walk<'a> {
             first: line + comments,
             column: column.written,
         })
-    }
-
-    fn skip_line(&mut self) {
-        let rest = &self.bytes[self.at..];
-        self.at += memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
-        self.line += 1;
-    }
-
-    /// Moves over the lines of a block that was proven, or over those that follow its
-    /// first line.
-    fn skip_block(&mut self, column: usize, is_mapping: bool) {
-        if self.at > 0 && self.bytes[self.at - 1] != b'\n' {
-            self.skip_line();
-        }
-        while self.at < self.bytes.len() {
-            let spaces = self.spaces(self.at);
-            let content = self.at + spaces;
-            let is_inside = match spaces.cmp(&column) {
-                Ordering::Greater => true,
-                Ordering::Less => self.bytes.get(content) == Some(&b'\n'),
-                Ordering::Equal => {
-                    is_mapping || self.is_at_dash(self.below_comments(content, column).1)
-                }
-            };
-            if !is_inside {
-                return;
-            }
-            self.skip_line();
-        }
     }
 }
