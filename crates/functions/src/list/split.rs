@@ -169,7 +169,8 @@ impl Items {
             }
             length += line.len();
             lines += 1;
-            last = content;
+            // A comment behind a bare dash belongs to whatever is below.
+            last = content.trim_start_matches(['-', ' ']);
             if !meter::charge(line.len()) {
                 return None;
             }

@@ -290,3 +290,13 @@ fn objects_that_only_blanks_tell_from_written_ones_stay_text() {
         assert_eq!(compare(&text, indent), 2, "{indent:?}");
     }
 }
+
+/// Found by the fuzz target: the object below has the comment.
+#[test]
+fn a_comment_behind_a_bare_dash_is_read_with_the_object_below() {
+    let object = "- a: b\n";
+    for odd in ["- # c\n", "- - # c\n", "- a:\n  - # c\n"] {
+        let text = format!("{HEAD}{object}{odd}{object}{object}");
+        assert_eq!(compare(&text, SequenceIndent::Compact), 2, "{odd}");
+    }
+}
