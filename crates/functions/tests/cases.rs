@@ -1,5 +1,6 @@
 //! The project's own cases: inputs of ours, outputs of the real Go functions
 //! (`docs/bundled-functions.md` says how they were made).
+#![allow(clippy::unwrap_used)]
 
 use std::{
     collections::BTreeMap,
