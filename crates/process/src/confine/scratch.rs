@@ -312,8 +312,10 @@ mod tests {
         fs::write(folder.path().join("new"), "another").unwrap();
         fs::rename(folder.path().join("new"), &program).unwrap();
         assert_ne!(before, ground(text));
-        let mut profile = Profile::default();
-        profile.network = true;
+        let profile = Profile {
+            network: true,
+            ..Profile::default()
+        };
         assert_ne!(ground(text), Ground::of(&program, &profile));
     }
 
