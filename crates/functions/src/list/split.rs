@@ -196,17 +196,19 @@ impl Items {
             return Some(());
         };
         // What follows decides where a block ends.
-        let next = match self.is_dash(self.rest()) {
+        let is_next_an_object = self.is_dash(self.rest());
+        let next = match is_next_an_object {
             true => format!("{:1$}- next\n", "", self.dash),
             false => "next: next\n".to_owned(),
         };
         let text = format!("{ITEMS}{}{next}", &self.source[odd.start..self.at]);
         let (_, mut items) = fields(&text, odd.line - 1)?.into_iter().next()?;
         let items = items.items_mut()?;
-        items.truncate(odd.objects);
-        if items.len() < odd.objects {
+        // Text between quotes may look like an object.
+        if items.len() != odd.objects + usize::from(is_next_an_object) {
             return None;
         }
+        items.truncate(odd.objects);
         self.read.append(items);
         Some(())
     }

@@ -300,3 +300,10 @@ fn a_comment_behind_a_bare_dash_is_read_with_the_object_below() {
         assert_eq!(compare(&text, SequenceIndent::Compact), 2, "{odd}");
     }
 }
+
+/// Found by the fuzz target, too.
+#[test]
+fn what_looks_like_an_object_between_quotes_is_text() {
+    let text = format!("{HEAD}- a: b\n- a: 'b\n- c: d'\n- a: b\n");
+    assert_eq!(compare(&text, SequenceIndent::Compact), 0);
+}
