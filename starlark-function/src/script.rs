@@ -146,7 +146,10 @@ fn evaluate(
 fn has_every_key_once(node: &Node) -> Result<(), String> {
     let mut known = HashSet::new();
     for (key, value) in node.fields() {
-        if let Some(text) = key.value().filter(|text| !known.insert((*text, key.tag_name()))) {
+        if let Some(text) = key
+            .value()
+            .filter(|text| !known.insert((*text, key.tag_name())))
+        {
             return Err(format!(
                 "received error yaml: unmarshal errors:\n  mapping key {text:?} already defined"
             ));
