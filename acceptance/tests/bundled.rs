@@ -159,6 +159,24 @@ fn a_release_by_hand_is_that_release_and_a_name_alone_the_newest() {
 }
 
 #[test]
+fn inspect_names_the_release_that_answers_whether_or_not_the_registry_does() {
+    for (image, release) in [
+        ("gcr.io/kpt-fn/set-namespace:v0.4.1", "set-namespace@v0.4.1"),
+        ("gcr.io/kpt-fn/set-namespace:v0.4", "set-namespace@v0.4.5"),
+        ("set-namespace:v0.4", "set-namespace@v0.4.6"),
+        ("set-namespace:latest", "set-namespace@v0.4.6"),
+    ] {
+        let output = Command::new(binary("function-runner"))
+            .args(["inspect", image, "--timeout=1s"])
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        let line = format!("Bundled:     {release} answers for it\n");
+        assert!(shown.contains(&line), "{image}: {shown}");
+    }
+}
+
+#[test]
 fn a_function_runs_by_hand() {
     let (code, written) = by_hand("set-namespace", LIST);
     assert_eq!(code, Some(0));

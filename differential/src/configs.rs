@@ -121,3 +121,133 @@ fn field_spec(dice: &mut Dice) -> Tree {
     }
     spec
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Style, write};
+
+    /// Every word that a function's configuration may have.
+    const OPTIONS: &[(&str, &[&str])] = &[
+        (
+            "set-namespace",
+            &[
+                "namespace:",
+                "namespaceMatcher:",
+                "kptfile.kpt.dev",
+                "SetNamespace",
+                "SetNamespaceConfig",
+                "additionalNamespaceFields:",
+                "fieldSpecs:",
+            ],
+        ),
+        ("apply-setters", &["web:", "list:", "password:", "Bearer"]),
+        ("create-setters", &["web:", "list:"]),
+        (
+            "search-replace",
+            &[
+                "by-value:",
+                "by-value-regex:",
+                "by-path:",
+                "by-file-path:",
+                "put-value:",
+                "put-comment:",
+                "by-nothing:",
+            ],
+        ),
+        (
+            "apply-replacements",
+            &[
+                "source:",
+                "sourceValue:",
+                "fieldPath:",
+                "group:",
+                "version:",
+                "kind:",
+                "name:",
+                "namespace:",
+                "targets:",
+                "select:",
+                "reject:",
+                "labelSelector:",
+                "annotationSelector:",
+                "fieldPaths:",
+                "fieldpaths:",
+                "delimiter:",
+                "index:",
+                "create:",
+                "encoding:",
+            ],
+        ),
+        (
+            "ensure-name-substring",
+            &[
+                "prepend:",
+                "append:",
+                "other:",
+                "substring:",
+                "editMode:",
+                "additionalNameFields:",
+                "fieldSpecs:",
+            ],
+        ),
+        (
+            "upsert-resource",
+            &["kind: List", "config.kubernetes.io/target-path:"],
+        ),
+        (
+            "set-labels",
+            &[
+                "labels:",
+                "SetLabels",
+                "additionalLabelFields:",
+                "fieldSpecs:",
+            ],
+        ),
+        (
+            "set-annotations",
+            &[
+                "annotations:",
+                "SetAnnotations",
+                "additionalAnnotationFields:",
+            ],
+        ),
+        (
+            "set-image",
+            &[
+                "name:",
+                "newName:",
+                "newTag:",
+                "digest:",
+                "tagSuffix:",
+                "additionalImageFields:",
+            ],
+        ),
+        ("set-enforcement-action", &["enforcementAction:", "warn"]),
+        ("set-project-id", &["project-id:"]),
+        (
+            "starlark",
+            &["source:", "params:", "StarlarkRun", "ConfigMap"],
+        ),
+    ];
+
+    #[test]
+    fn every_option_of_every_function_is_generated() {
+        let style = Style {
+            is_wide: false,
+            flow: 0,
+        };
+        for (function, options) in OPTIONS {
+            let mut texts = String::new();
+            for seed in 0..3000 {
+                let mut dice = Dice::new(seed);
+                if let Some(config) = config(function, &mut dice) {
+                    texts.push_str(&write(&config, style, &mut dice));
+                }
+            }
+            for option in *options {
+                assert!(texts.contains(option), "{function}: {option}");
+            }
+        }
+    }
+}

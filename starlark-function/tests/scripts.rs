@@ -8,11 +8,15 @@ use std::{
 
 /// Runs a script over one ConfigMap.
 fn run(release: &str, script: &str) -> Output {
+    let item = "apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n";
+    run_on(item, release, script)
+}
+
+fn run_on(item: &str, release: &str, script: &str) -> Output {
     let indented: String = script.lines().map(|line| format!("    {line}\n")).collect();
     let input = format!(
-        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  \
-         kind: ConfigMap\n  metadata:\n    name: a\nfunctionConfig:\n  apiVersion: \
-         fn.kpt.dev/v1alpha1\n  kind: StarlarkRun\n  metadata:\n    name: prog\n  source: |\n{indented}"
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {item}\
+         functionConfig:\n  apiVersion: fn.kpt.dev/v1alpha1\n  kind: StarlarkRun\n  metadata:\n    name: prog\n  source: |\n{indented}"
     );
     let mut child = Command::new(env!("CARGO_BIN_EXE_starlark-function"))
         .arg(release)
@@ -65,6 +69,10 @@ fn errors_are_in_the_words_of_the_original() {
         ),
         ("fail('a', 1)", "fail: a 1"),
         (
+            "sorted([3, 'x', None])",
+            "NoneType < string not implemented",
+        ),
+        (
             "load('nope.star', 'n')",
             "load: name n not found in module nope.star",
         ),
@@ -81,6 +89,16 @@ fn errors_are_in_the_words_of_the_original() {
     ] {
         assert_eq!(message("v0.5.6", script), words);
     }
+}
+
+#[test]
+fn an_object_with_a_key_twice_is_refused_before_the_script_is_read() {
+    let item = "apiVersion: v1\n  metadata: {name: a}\n  metadata: {name: b}\n";
+    let output = run_on(item, "v0.5.6", "def (");
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).expect("the list is text");
+    let words = "mapping key \"metadata\" already defined";
+    assert!(text.contains(words), "{text}");
 }
 
 #[test]

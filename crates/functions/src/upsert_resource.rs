@@ -148,9 +148,14 @@ impl UpsertResource {
     }
 
     fn is_same(&self, object: &Node, item: &Node) -> bool {
-        let same = object.kind() == item.kind()
-            && object.name() == item.name()
-            && object.namespace() == item.namespace();
+        // Also a number is a kind, and a name.
+        let is_same = |path: &[&str]| {
+            let [own, other] = [object, item].map(|it| it.at(path).map_or("", Node::text_or_null));
+            own == other
+        };
+        let same = is_same(&["kind"])
+            && is_same(&["metadata", "name"])
+            && is_same(&["metadata", "namespace"]);
         if !self.knows_lists_and_targets {
             return same;
         }

@@ -40,21 +40,23 @@ fn reproduced() -> impl Iterator<Item = Chosen> {
 fn cases() -> BTreeMap<String, Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut cases = BTreeMap::new();
-    for release in fs::read_dir(folder).unwrap().flatten() {
-        let name = release.file_name().into_string().unwrap();
-        let paths = fs::read_dir(release.path()).unwrap().flatten();
+    for release in fs::read_dir(folder).expect("the cases").flatten() {
+        let name = release.file_name().into_string().expect("a name");
+        let paths = fs::read_dir(release.path()).expect("a folder").flatten();
         cases.insert(name, paths.map(|case| case.path()).collect());
     }
     cases
 }
 
 fn read(case: &Path, file: &str) -> String {
-    fs::read_to_string(case.join(file)).unwrap()
+    fs::read_to_string(case.join(file)).expect("a file of the case")
 }
 
 fn run(release: Chosen, case: &Path) -> Ended {
     let input = read(case, "input.yaml");
-    release.run(input.as_bytes(), &Clock::default()).unwrap()
+    release
+        .run(input.as_bytes(), &Clock::default())
+        .expect("no deadline")
 }
 
 #[test]
