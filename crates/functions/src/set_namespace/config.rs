@@ -44,8 +44,15 @@ pub(super) fn configure(config: Option<&Node>, odd_is_empty: bool) -> Result<Con
         check_own(config, "SetNamespace", &fields, &[]).map_err(|_| {
             "failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace".to_owned()
         })?;
-        let [namespace, matcher] =
-            fields.map(|field| config.get(field).map_or_else(String::new, text));
+        // Go's JSON does not mind the case of a field's name.
+        let [namespace, matcher] = fields.map(|field| {
+            let is_named = |key: &Node| {
+                let name = key.value().unwrap_or("");
+                name.eq_ignore_ascii_case(field)
+            };
+            let found = config.fields().iter().find(|(key, _)| is_named(key));
+            found.map_or_else(String::new, |(_, value)| text(value))
+        });
         if namespace.is_empty() {
             return Err("`namespace` should not be empty".into());
         }
