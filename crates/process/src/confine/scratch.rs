@@ -1,7 +1,8 @@
 //! A private directory for the temporary files of one program.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     process,
@@ -14,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Pid;
+use rustix::process::{Pid, geteuid};
 
 use super::{launcher::Cell, rules::Ground};
 
@@ -24,6 +25,9 @@ pub(crate) const MOST: u64 = 128 << 20;
 
 /// Most files that are counted; more are as bad as too many bytes.
 const FILES: u32 = 20_000;
+
+/// How the names of the directories above them begin; then comes the process's number.
+const PREFIX: &str = "function-runner-";
 
 /// How often a directory is tried to be removed into which something still writes.
 const TRIES: u32 = 100;
@@ -37,6 +41,8 @@ const KEPT: usize = 32;
 #[derive(Debug)]
 pub(super) struct Shelf {
     path: PathBuf,
+    /// Tells others that somebody is here.
+    _lock: File,
     last: AtomicU64,
     full: mpsc::Sender<PathBuf>,
     clean: Arc<Clean>,
@@ -75,20 +81,17 @@ impl Clean {
 }
 
 impl Shelf {
-    /// What a process of the same number has left is removed: in a container it
-    /// is the one before a restart.
+    /// What processes that were killed have left behind is removed.
     pub(super) fn new(temporary: &Path) -> io::Result<Self> {
-        let path = temporary.join(format!("function-runner-{}", process::id()));
-        if path.symlink_metadata().is_ok() {
-            remove(&path)?;
-        }
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        remove_abandoned(temporary);
+        let (path, lock) = claim(temporary)?;
         let (full, rest) = mpsc::channel::<PathBuf>();
         thread::Builder::new()
             .name("scratch".into())
             .spawn(move || rest.iter().for_each(|path| remove_patiently(&path)))?;
         Ok(Self {
             path,
+            _lock: lock,
             last: AtomicU64::new(0),
             full,
             clean: Arc::default(),
@@ -169,6 +172,46 @@ impl Drop for Scratch {
         // Most programs write nothing; what others wrote may take a while to remove.
         if fs::remove_dir(&self.path).is_err() {
             let _ = self.full.send(std::mem::take(&mut self.path));
+        }
+    }
+}
+
+/// Makes a directory that nobody else uses, and locks it.
+fn claim(temporary: &Path) -> io::Result<(PathBuf, File)> {
+    let name = format!("{PREFIX}{}", process::id());
+    // Under another name until it is locked: otherwise it looks abandoned for a moment.
+    let unlocked = temporary.join(format!(".{name}"));
+    if unlocked.symlink_metadata().is_ok() {
+        remove(&unlocked)?;
+    }
+    fs::DirBuilder::new().mode(0o700).create(&unlocked)?;
+    let lock = File::open(&unlocked)?;
+    lock.try_lock()?;
+    // Processes of other containers may have the same number, where they share the folder.
+    let names = (1..).map(|number| format!("{name}-{number}"));
+    let mut paths = [name.clone()].into_iter().chain(names);
+    let path = paths.find_map(|name| {
+        let path = temporary.join(name);
+        path.symlink_metadata().is_err().then_some(path)
+    });
+    let path = path.ok_or(io::ErrorKind::AlreadyExists)?;
+    fs::rename(&unlocked, &path)?;
+    Ok((path, lock))
+}
+
+/// Removes directories of this user that no process has locked.
+fn remove_abandoned(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let is_named = |name: &str| name.starts_with(PREFIX);
+        let is_ours = |file: fs::Metadata| file.is_dir() && file.uid() == geteuid().as_raw();
+        if !entry.file_name().to_str().is_some_and(is_named) || !entry.metadata().is_ok_and(is_ours)
+        {
+            continue;
+        }
+        let path = entry.path();
+        if File::open(&path).is_ok_and(|folder| folder.try_lock().is_ok()) {
+            // Somebody else may be at it, too.
+            let _ = remove(&path);
         }
     }
 }
@@ -317,6 +360,28 @@ mod tests {
             ..Profile::default()
         };
         assert_ne!(ground(text), Ground::of(&program, &profile));
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_a_living_one_uses_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let abandoned = folder.path().join("function-runner-1");
+        fs::create_dir_all(abandoned.join("0/file")).unwrap();
+        let other = folder.path().join("another-program-1");
+        fs::create_dir(&other).unwrap();
+        let living = Shelf::new(folder.path()).unwrap();
+        assert!(!abandoned.exists() && other.exists());
+        let scratch = living.scratch(ground("/bin/sh")).unwrap();
+        let beside = Shelf::new(folder.path()).unwrap();
+        assert!(scratch.path().exists());
+        assert_ne!(living.path(), beside.path());
+        let path = scratch.path().to_owned();
+        // As if killed: nothing is removed, but nobody is here any more.
+        std::mem::forget(scratch);
+        drop(living);
+        assert!(path.exists());
+        Shelf::new(folder.path()).unwrap();
+        assert!(!path.exists() && beside.path().exists());
     }
 
     #[test]
