@@ -191,9 +191,11 @@ impl Referrer {
         spec: &FieldSpec,
         candidates: &ByName<'_>,
     ) -> Result<(), String> {
-        let Some(name) = node.get("name").and_then(Node::value).map(str::to_owned) else {
+        let Some(name) = node.get("name") else {
             return Err("path config error; no 'name' field in node".into());
         };
+        // One that is no text has no words.
+        let name = name.value().unwrap_or("").to_owned();
         let namespace = node.get("namespace").map(|it| it.value().unwrap_or(""));
         let is_here = |target: &Target| namespace.is_none_or(|it| target.effective_namespace == it);
         let Some(target) = self.select(&name, spec, candidates, Some(&is_here))? else {
