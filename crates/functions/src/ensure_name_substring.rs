@@ -282,7 +282,11 @@ impl EnsureNameSubstring {
 
 fn contains(object: &Node, spec: &FieldSpec, text: &str) -> bool {
     if spec.path == "metadata/name" {
-        return object.name().contains(text);
+        // A number, too, as it is written.
+        let name = object.at(&["metadata", "name"]).filter(|it| !it.is_null());
+        return name
+            .and_then(Node::value)
+            .is_some_and(|it| it.contains(text));
     }
     let path: Vec<&str> = spec.path.split('/').collect();
     object

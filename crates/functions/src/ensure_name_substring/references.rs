@@ -176,9 +176,12 @@ impl Referrer {
                 }
                 Ok(())
             }
-            Content::Sequence { items, .. } => items
-                .iter_mut()
-                .try_for_each(|item| self.set(item, spec, candidates)),
+            Content::Sequence { items, .. } => items.iter_mut().try_for_each(|item| {
+                if matches!(item.content, Content::Sequence { .. }) {
+                    return Err("an entry is neither a text nor a mapping".into());
+                }
+                self.set(item, spec, candidates)
+            }),
             Content::Mapping { .. } => self.set_mapping(node, spec, candidates),
             Content::Alias(_) => Err("node must be a scalar, sequence or map".into()),
         }
@@ -260,11 +263,15 @@ impl Referrer {
 mod tests {
     use crate::{Clock, catalog};
 
-    /// How a run on a RoleBinding with this subject ends: exit code and error.
     fn ended(subject: &str) -> (u8, String) {
+        ended_of("RoleBinding", subject)
+    }
+
+    /// How a run on a binding with this subject ends: exit code and error.
+    fn ended_of(kind: &str, subject: &str) -> (u8, String) {
         let list = format!(
             "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n\
-             - apiVersion: rbac.authorization.k8s.io/v1\n  kind: RoleBinding\n  \
+             - apiVersion: rbac.authorization.k8s.io/v1\n  kind: {kind}\n  \
              metadata: {{name: a}}\n  subjects:\n  - {subject}\n\
              functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {{name: c}}\n  \
              data: {{prepend: web-}}\n"
@@ -294,5 +301,13 @@ mod tests {
             let (exit, told) = ended(subject);
             assert_eq!(exit, 2, "{subject}: {told}");
         }
+    }
+
+    #[test]
+    fn a_subject_that_is_a_list_is_no_crash_where_namespaces_do_not_matter() {
+        let (exit, told) = ended_of("ClusterRoleBinding", "[]");
+        assert_eq!(exit, 1, "{told}");
+        let (exit, _) = ended_of("ClusterRoleBinding", "{kind: User, name: []}");
+        assert_eq!(exit, 0);
     }
 }
