@@ -1,10 +1,12 @@
-//! Runs a program in a closed loop, started ahead or not, and tells how long a call took:
+//! Runs a program in a closed loop, started ahead or not, and prints how long a call took:
 //! `calls COUNT_AHEAD CALLERS SECONDS FILE PROGRAM [ARG…]`. Without a server around it, this shows
-//! what the starts themselves cost; with `CONFINE=1` in its environment, of confined programs.
+//! what the starts themselves cost; with `CONFINE=1` in its environment, of confined programs, with
+//! `CONTAINER=FOLDER` as in a container with this folder for temporary files, or none if it is empty.
 #![allow(clippy::unwrap_used)]
 
 use std::{
     env, fs,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -18,6 +20,10 @@ fn main() {
     if env::var_os("CONFINE").is_some() {
         let offered = process::confine_beside(&env::temp_dir(), memory::budget(None));
         println!("{}", offered.unwrap());
+    }
+    if let Some(folder) = env::var_os("CONTAINER") {
+        let folder = Some(Path::new(&folder)).filter(|it| !it.as_os_str().is_empty());
+        println!("{:?}", process::confine_in_container(folder).unwrap());
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

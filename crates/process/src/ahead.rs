@@ -11,16 +11,15 @@
 //! keeper: after each call and each start, as `plan` says: start, or end
 //! ```
 //!
-//! How many are kept, and when they are started, is decided by [`plan`], which
-//! follows the calls at the same time lately. A program that does more than wait
-//! before it is given its input (see [`waiting`]) is started per call for as long
-//! as its file stays the same. A process of a file that was replaced is not used.
+//! [`plan`] decides how many processes are kept and when they are started, from the
+//! number of simultaneous calls in the last seconds. [`kept`] remembers the programs
+//! and their waiting processes: which can serve a call, and which are of no use.
 
+mod kept;
 mod plan;
 mod waiting;
 
 use std::{
-    collections::{HashMap, VecDeque},
     fmt,
     future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -29,14 +28,15 @@ use std::{
 };
 
 use bytes::Bytes;
+use kept::{Kept, State};
 use metrics::processes;
 pub use plan::Bounds;
-use plan::{Demand, Usage};
+use plan::Demand;
 use tokio::{
     sync::Notify,
     time::{Instant as TokioInstant, sleep_until},
 };
-use waiting::{FileId, LOOK, NotAhead, Ready, Waiting};
+use waiting::{FileId, LOOK, Waiting};
 
 use crate::{
     command::{Command, Variable},
@@ -53,8 +53,8 @@ pub enum Begin {
     Now,
 }
 
-/// Runs programs, with processes started ahead. Those end with this value and
-/// what [`Ahead::keep`] has returned.
+/// Runs programs, with processes started ahead. The waiting processes end when this value
+/// and the future of [`Ahead::keep`] are dropped.
 pub struct Ahead {
     shared: Arc<Shared>,
 }
@@ -71,24 +71,6 @@ struct Shared {
     state: Mutex<State>,
     /// There may be something to start or to end.
     changed: Notify,
-}
-
-#[derive(Default)]
-struct State {
-    uses: HashMap<Command, Use>,
-    in_flight: usize,
-}
-
-/// A program that was called before.
-struct Use {
-    usage: Usage,
-    /// The file that all of this is about.
-    file: Option<FileId>,
-    is_plain: bool,
-    /// How the last process that became ready did so.
-    ready: Option<Ready>,
-    /// The oldest first, so that none waits for ever.
-    waiting: VecDeque<Waiting>,
 }
 
 /// What the keeper has to do.
@@ -155,9 +137,9 @@ impl Ahead {
         self.run_telling(command, input, limits, |_| None).await
     }
 
-    /// The same, and tells when the gate has let the call in: until then it waited. What
-    /// it hears may give a process that is started for this call a variable; one that was
-    /// started ahead cannot be told anything but its input.
+    /// The same, and calls `begins` when the gate has let the call in: until then it waited.
+    /// `begins` may return a variable for a process that is started for this call; a process
+    /// that was started ahead gets nothing but its input.
     pub async fn run_telling(
         &self,
         command: &Command,
@@ -213,7 +195,7 @@ impl Ahead {
         let variable = begins(begin);
         let program = match program {
             Some(program) => program,
-            None => Program::start_for_call(command, variable.as_ref())?,
+            None => Program::start_for_call(command, variable.as_ref(), limits.deadline).await?,
         };
         program.run(input, limits, Some(&mut place)).await
     }
@@ -229,7 +211,7 @@ impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.in_flight -= 1;
-        if let Some(program) = state.uses.get_mut(self.command) {
+        if let Some(program) = state.programs.get_mut(self.command) {
             program.usage.end(Instant::now());
         }
         self.shared.tell_keeper(&state);
@@ -241,7 +223,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call has begun or ended. While no processor is free there is no news in it.
+    /// A call has begun or ended. While no processor is free the keeper need not know.
     fn tell_keeper(&self, state: &State) {
         if plan::may_start(&self.bounds, state.in_flight, 0) > 0 {
             self.changed.notify_one();
@@ -253,9 +235,9 @@ impl Shared {
         let file = FileId::of(command);
         let mut state = self.state();
         state.in_flight += 1;
-        let used = state.used(command);
-        used.usage.begin(Instant::now());
-        let (program, spoiled) = used.take(command, file);
+        let program = state.program(command);
+        program.usage.begin(Instant::now());
+        let (program, spoiled) = program.take(command, file);
         self.tell_keeper(&state);
         drop(state);
         // Ending them takes a moment: nobody else should wait for it.
@@ -273,7 +255,7 @@ impl Shared {
             drop(end);
             for (command, file) in start {
                 let started = Waiting::start(&command);
-                self.state().used(&command).add(&command, file, started);
+                self.state().program(&command).add(&command, file, started);
             }
             let later = async {
                 match next {
@@ -296,118 +278,37 @@ impl Shared {
         let mut state = self.state();
         let mut work = Work::default();
         let mut getting_ready = 0;
-        for (command, used) in &mut state.uses {
-            work.end.extend(used.look(command, now));
-            let is_unready = |waiting: &&Waiting| !waiting.is_usable(used.ready);
-            getting_ready += used.waiting.iter().filter(is_unready).count();
+        for (command, kept) in &mut state.programs {
+            work.end.extend(kept.look(command, now));
+            let is_unready = |waiting: &&Waiting| !waiting.is_usable(kept.ready);
+            getting_ready += kept.waiting.iter().filter(is_unready).count();
         }
-        let memory = state.uses.values().map(Use::waiting_memory).sum();
+        let memory = state.programs.values().map(Kept::waiting_memory).sum();
         self.gate.set_ahead(memory);
         processes::AHEAD_MEMORY.set(memory);
-        let waiting = state.uses.values().map(|used| used.waiting.len());
+        let waiting = state.programs.values().map(|kept| kept.waiting.len());
         processes::AHEAD_WAITING.set(waiting.sum::<usize>() as u64);
-        let demands: Vec<Demand<'_>> = state.uses.values().map(Use::demand).collect();
-        let keep = plan::keep(&demands, bounds, now);
+        let demands: Vec<Demand<'_>> = state.programs.values().map(Kept::demand).collect();
+        let wanted = plan::keep(&demands, bounds, now);
         let mut may_start = plan::may_start(bounds, state.in_flight, getting_ready);
-        for ((command, used), keep) in state.uses.iter_mut().zip(keep) {
-            let surplus = used.waiting.len().saturating_sub(keep);
-            work.end.extend(used.waiting.drain(..surplus));
-            let start = (keep - used.waiting.len()).min(may_start);
+        for ((command, kept), wanted) in state.programs.iter_mut().zip(wanted) {
+            let surplus = kept.waiting.len().saturating_sub(wanted);
+            work.end.extend(kept.waiting.drain(..surplus));
+            let start = (wanted - kept.waiting.len()).min(may_start);
             may_start -= start;
-            let wanted = (0..start).map(|_| (command.clone(), used.file));
-            work.start.extend(wanted);
-            let idle_from = used.usage.idle_from(bounds.idle);
-            let look = match used.waiting.iter().all(Waiting::is_ready) && start == 0 {
-                true if used.waiting.is_empty() => None,
-                true => idle_from,
-                false => Some(now + LOOK),
+            let starts = (0..start).map(|_| (command.clone(), kept.file));
+            work.start.extend(starts);
+            let idle_from = kept.usage.idle_from(bounds.idle);
+            let is_settled = kept.waiting.iter().all(Waiting::is_ready) && start == 0;
+            let look = if !is_settled {
+                Some(now + LOOK)
+            } else if kept.waiting.is_empty() {
+                None
+            } else {
+                idle_from
             };
             work.next = [work.next, look].into_iter().flatten().min();
         }
         work
-    }
-}
-
-impl State {
-    fn used(&mut self, command: &Command) -> &mut Use {
-        if !self.uses.contains_key(command) {
-            let new = Use {
-                usage: Usage::new(Instant::now()),
-                file: None,
-                is_plain: false,
-                ready: None,
-                waiting: VecDeque::new(),
-            };
-            self.uses.insert(command.clone(), new);
-        }
-        self.uses.get_mut(command).expect("was just inserted")
-    }
-}
-
-impl Use {
-    /// What the processes that wait have together, as far as known.
-    fn waiting_memory(&self) -> u64 {
-        self.ready.map_or(0, |ready| ready.memory) * self.waiting.len() as u64
-    }
-
-    fn demand(&self) -> Demand<'_> {
-        Demand {
-            usage: &self.usage,
-            memory: self.ready.map_or(0, |ready| ready.memory),
-            is_plain: self.is_plain || self.file.is_none(),
-        }
-    }
-
-    /// Looks at the processes that get ready; returns those that are of no use.
-    fn look(&mut self, command: &Command, now: Instant) -> VecDeque<Waiting> {
-        for waiting in &mut self.waiting {
-            match waiting.look(now) {
-                Ok(None) => {}
-                Ok(Some(ready)) => self.ready = Some(ready),
-                Err(reason) => return self.fall_back(command, &reason),
-            }
-        }
-        VecDeque::new()
-    }
-
-    /// Takes in a process that was started, or the news that it could not be.
-    fn add(&mut self, command: &Command, file: Option<FileId>, started: Result<Waiting, NotAhead>) {
-        // Otherwise the file was replaced meanwhile: what was started ends here.
-        if self.file == file {
-            match started {
-                Ok(waiting) => self.waiting.push_back(waiting),
-                Err(reason) => drop(self.fall_back(command, &reason)),
-            }
-        }
-    }
-
-    /// A process for a call, if the program's file is still the same; and those
-    /// that are of no use any more.
-    fn take(
-        &mut self,
-        command: &Command,
-        file: Option<FileId>,
-    ) -> (Option<Program>, VecDeque<Waiting>) {
-        if self.file != file {
-            self.file = file;
-            self.is_plain = false;
-            self.ready = None;
-            return (None, std::mem::take(&mut self.waiting));
-        }
-        let usable = |waiting: &mut Waiting| waiting.is_usable(self.ready);
-        match self.waiting.pop_front_if(usable).map(Waiting::take) {
-            None => (None, VecDeque::new()),
-            Some(Ok(program)) => (Some(program), VecDeque::new()),
-            Some(Err(reason)) => (None, self.fall_back(command, &reason)),
-        }
-    }
-
-    /// From now on the program is started when it is called; returns the
-    /// processes that wait in vain.
-    fn fall_back(&mut self, command: &Command, reason: &NotAhead) -> VecDeque<Waiting> {
-        let program = command.program().display();
-        tracing::debug!("{program} is not started ahead any more: {reason}");
-        self.is_plain = true;
-        std::mem::take(&mut self.waiting)
     }
 }

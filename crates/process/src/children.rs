@@ -31,6 +31,7 @@ use tokio::sync::oneshot;
 use crate::{
     command::{Command, Variable},
     confine::{self, Scratch, limits},
+    dead_end::DeadEnd,
     strays::{self, CallId},
     sys::{self, Ended},
 };
@@ -74,7 +75,7 @@ struct State {
     strays: HashMap<Pid, Stray>,
     /// A process was passed over because it may be one that is being started.
     look_again: bool,
-    /// The end of one that is being started may have gone unheard.
+    /// The end of a process that is being started may have been missed.
     ring_again: bool,
 }
 
@@ -120,7 +121,7 @@ impl State {
 /// A child that we started.
 struct Registered {
     call: CallId,
-    /// Told of its end; `None`: it has ended, and waits to be reaped.
+    /// Gets its end; `None`: it has ended, and waits to be reaped.
     news: Option<oneshot::Sender<Ended>>,
 }
 
@@ -229,7 +230,7 @@ pub(crate) fn is_over() -> bool {
     CHILDREN.state().is_over
 }
 
-/// Whether nothing is left of calls that have ended, as far as can be told: everything
+/// Whether nothing is left of calls that have ended, as far as is known: everything
 /// that has come to this process was started by it.
 pub(crate) fn nothing_is_left() -> bool {
     let adopted = strays::adopted();
@@ -320,17 +321,6 @@ impl Drop for Call {
     }
 }
 
-/// Without the thread that reaps no call could ever end: the process ends, and
-/// whoever runs it starts another one.
-struct DeadEnd;
-
-impl Drop for DeadEnd {
-    fn drop(&mut self) {
-        tracing::error!("the thread that reaps children has ended; please report it");
-        std::process::exit(1);
-    }
-}
-
 impl Children {
     fn begin() -> &'static Self {
         if let Err(error) = set_child_subreaper(Some(getpid())) {
@@ -349,7 +339,8 @@ impl Children {
             }));
             let reaper = thread::Builder::new().name("reaper".into());
             reaper.spawn(|| {
-                let _dead_end = DeadEnd;
+                // Without it no call could ever end.
+                let _dead_end = DeadEnd::of("reaps children");
                 children.reap_forever();
             })?;
             Ok(children)

@@ -10,8 +10,8 @@
 //! - [`scratch`]: its private directory for temporary files.
 //! - [`limits`]: how much of each resource the kernel gives it.
 //!
-//! What the kernel does not offer is left out and told by [`Offered`]; whether that
-//! will do is decided by whoever began.
+//! Protections that the kernel does not offer are left out and listed in [`Offered`];
+//! the caller decides whether the rest is enough.
 
 mod filter;
 mod launcher;
@@ -27,10 +27,11 @@ use std::{
 };
 
 use launcher::Launcher;
-use rules::Ground;
+use rules::{AllBut, Ground};
+use rustix::fs::{Access, access};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 pub(crate) use scratch::Scratch;
-use scratch::{Confined, Shelf};
+use scratch::Shelf;
 
 /// Most processes of one call, unless its profile says otherwise.
 pub const PROCESSES: usize = 256;
@@ -123,7 +124,44 @@ enum Confinement {
         /// The memory that there is for programs.
         budget: u64,
     },
-    Container(Launcher),
+    Container {
+        launcher: Launcher,
+        /// If calls have temporary directories.
+        apart: Option<Apart>,
+    },
+}
+
+/// Temporary directories in a container, and what of it is not one of them.
+struct Apart {
+    shelf: Shelf,
+    rest: AllBut,
+}
+
+impl Apart {
+    /// Otherwise why not: then calls have what their container gives them, and lose nothing.
+    fn new(temporary: &Path, landlock: Option<i32>) -> Result<Self, String> {
+        if landlock.is_none_or(|abi| abi < rules::MOVES) {
+            return Err("no Landlock that lets files be moved".to_owned());
+        }
+        let told = |error| format!("{}: {error}", temporary.display());
+        let rest = AllBut::new(temporary).map_err(told)?;
+        let is_open = |folder: &&Path| access(*folder, Access::WRITE_OK).is_ok();
+        if let Some(open) = rest.hidden().ancestors().skip(1).find(is_open) {
+            // A call could not open what another one adds there.
+            return Err(format!("{} can be written to", open.display()));
+        }
+        let shelf = Shelf::new(rest.hidden(), scratch::MOST_IN_CONTAINER).map_err(told)?;
+        Ok(Self { shelf, rest })
+    }
+}
+
+impl Confinement {
+    fn shelf(&self) -> Option<&Shelf> {
+        match self {
+            Self::Shared { shelf, .. } => shelf.as_ref(),
+            Self::Container { apart, .. } => apart.as_ref().map(|apart| &apart.shelf),
+        }
+    }
 }
 
 /// From now on programs with a profile are confined. Temporary directories are made
@@ -131,7 +169,7 @@ enum Confinement {
 pub fn confine_beside(temporary: &Path, budget: u64) -> io::Result<Offered> {
     close_to_others()?;
     rules::open_system_paths();
-    let shelf = Shelf::new(temporary);
+    let shelf = Shelf::new(temporary, scratch::MOST);
     let (without_network, filter) = Launcher::new("confined", Some(false))?;
     let (with_network, _) = Launcher::new("networked", Some(true))?;
     let offered = Offered {
@@ -151,21 +189,33 @@ pub fn confine_beside(temporary: &Path, budget: u64) -> io::Result<Offered> {
     Ok(offered)
 }
 
-/// The same for a server in a container that is its program's own: the kernel's
-/// version of Landlock, `None` if it has none.
-pub fn confine_in_container() -> io::Result<Option<i32>> {
+/// What is in force from now on in a container.
+#[derive(Debug)]
+pub struct OfferedInContainer {
+    /// The kernel's version of Landlock; `None`: it has none.
+    pub landlock: Option<i32>,
+    /// What keeps calls from having temporary directories, where they should.
+    pub scratch: Result<(), String>,
+}
+
+/// The same for a server in a container that is its program's own. Below `temporary`, if given,
+/// each call gets a directory that no other call can read or write.
+pub fn confine_in_container(temporary: Option<&Path>) -> io::Result<OfferedInContainer> {
     close_to_others()?;
     let (launcher, _) = Launcher::new("contained", None)?;
-    begin(Confinement::Container(launcher))?;
-    Ok(rules::offered())
+    let landlock = rules::offered();
+    let apart = temporary.map(|temporary| Apart::new(temporary, landlock));
+    let (apart, scratch) = match apart.transpose() {
+        Ok(apart) => (apart, Ok(())),
+        Err(why) => (None, Err(why)),
+    };
+    begin(Confinement::Container { launcher, apart })?;
+    Ok(OfferedInContainer { landlock, scratch })
 }
 
 /// Removes what is left of temporary directories, at the end of this process.
 pub fn remove_temporary_directories() {
-    if let Some(Confinement::Shared {
-        shelf: Some(shelf), ..
-    }) = CONFINEMENT.get()
-    {
+    if let Some(shelf) = CONFINEMENT.get().and_then(Confinement::shelf) {
         shelf.remove();
     }
 }
@@ -186,15 +236,9 @@ pub(crate) fn scratch_for(
     profile: Option<&Profile>,
     program: &Path,
 ) -> io::Result<Option<Scratch>> {
-    match (CONFINEMENT.get(), profile) {
-        (
-            Some(Confinement::Shared {
-                shelf: Some(shelf), ..
-            }),
-            Some(profile),
-        ) => shelf.scratch(Ground::of(program, profile)).map(Some),
-        _ => Ok(None),
-    }
+    let shelf = CONFINEMENT.get().and_then(Confinement::shelf);
+    let scratch = |(shelf, profile): (&Shelf, _)| shelf.scratch(Ground::of(program, profile));
+    shelf.zip(profile).map(scratch).transpose()
 }
 
 /// Starts `command`, which runs `program`, as its profile says.
@@ -209,15 +253,19 @@ pub(crate) fn spawn(
     };
     let cell = |path: Option<&Path>| {
         let (launcher, rules) = match begun {
-            Confinement::Container(launcher) => (launcher, rules::for_container()),
+            Confinement::Container { launcher, apart } => match (apart, path) {
+                (Some(Apart { rest, .. }), Some(path)) => (launcher, rest.and(path)),
+                _ => (launcher, rules::for_container()),
+            },
             Confinement::Shared {
                 without_network,
                 with_network,
                 ..
             } => {
-                let launcher = match profile.network {
-                    true => with_network,
-                    false => without_network,
+                let launcher = if profile.network {
+                    with_network
+                } else {
+                    without_network
                 };
                 (launcher, rules::for_shared(program, profile, path))
             }
@@ -227,20 +275,20 @@ pub(crate) fn spawn(
     let Some(scratch) = scratch else {
         return cell(None)?.start(command);
     };
-    let confined = match scratch.confined.take() {
-        Some(confined) => confined,
-        None => Confined {
-            cell: cell(Some(scratch.path()))?,
-            ground: scratch.ground.clone(),
-        },
+    let cell = match scratch.cell.take() {
+        Some(cell) => cell,
+        None => cell(Some(scratch.path()))?,
     };
-    scratch.confined.insert(confined).cell.start(command)
+    let child = cell.start(command)?;
+    // Kept for the next program only if it works: its thread may have ended.
+    scratch.cell = Some(cell);
+    Ok(child)
 }
 
 /// The limits of a program with this profile.
 pub(crate) fn limits_of(profile: Option<&Profile>) -> limits::Limits {
     match (CONFINEMENT.get(), profile) {
-        (Some(Confinement::Container(_)), Some(_)) => limits::Limits::in_container(),
+        (Some(Confinement::Container { .. }), Some(_)) => limits::Limits::in_container(),
         (Some(Confinement::Shared { budget, .. }), Some(profile)) => {
             limits::Limits::beside(profile.memory.unwrap_or(*budget))
         }

@@ -7,9 +7,11 @@
 //!             └── watcher: how much does each have? who has to go? ──┘
 //! ```
 //!
-//! What is decided is decided by [`plan`]; what a program will need is known from
-//! earlier calls by [`needs`]. Here are the callers that wait, and the looking.
+//! [`plan`] decides; [`needs`] knows from earlier calls how much memory a program will
+//! need. This module has the callers that wait, and the watcher; [`files`] watches what
+//! programs write.
 
+mod files;
 mod needs;
 mod plan;
 mod watched;
@@ -39,8 +41,8 @@ use crate::{command::Command, run::Bound, strays, sys};
 /// it busy while others read and write, not more than it can turn to.
 const BUSY_PER_PROCESSOR: usize = 4;
 
-/// By so many threads the system may grow between two looks before every call's
-/// processes are counted.
+/// If the system has this many more threads than at the last check, the processes of
+/// every call are counted.
 const SURGE: i16 = 64;
 
 /// A program that is expected to need less becomes the first to go when it is first
@@ -63,6 +65,8 @@ struct Shared {
     state: Mutex<State>,
     /// Something runs that has to be watched.
     began: Notify,
+    /// The same, of what has temporary files.
+    began_to_write: Notify,
 }
 
 struct State {
@@ -132,14 +136,19 @@ impl Gate {
                 threads: 0,
             }),
             began: Notify::new(),
+            began_to_write: Notify::new(),
         });
         Self { shared }
     }
 
-    /// Looks at what runs, for ever: nothing that outgrows its place is ended
+    /// Watches what runs, for ever: no program that outgrows its place is ended
     /// unless somebody runs this.
     pub(crate) fn watch(&self) -> impl Future<Output = ()> + Send + use<> {
-        Arc::clone(&self.shared).watch()
+        let (memory, files) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
+        async move {
+            // Neither ever ends.
+            tokio::join!(memory.watch(), files.watch_files());
+        }
     }
 
     /// Waits for room for a call of `command` on `size` bytes; `alone`: for all
@@ -207,12 +216,16 @@ impl Place {
         if self.expected >= SMALL {
             sys::make_first_to_go(subject.leader());
         }
+        let writes = subject.writes();
         let mut state = self.shared.state();
         if let Some(watched) = state.running.get_mut(&self.ticket) {
             watched.begin(subject);
         }
         drop(state);
         self.shared.began.notify_one();
+        if writes {
+            self.shared.began_to_write.notify_one();
+        }
     }
 
     /// Waits until the program has to be ended. Cancel-safe.
@@ -298,7 +311,7 @@ impl Shared {
 }
 
 impl State {
-    /// Counts the processes of calls: each now and then, and all of them if the
+    /// Counts the processes of calls: each at intervals, and all of them if the
     /// system has many more threads than at the last look, because somebody may
     /// be starting processes without end.
     fn count(&mut self, now: Instant) {

@@ -1,5 +1,5 @@
-//! Who holds a pipe open? Asked when a program has ended and its output has not:
-//! the answer is worth some looking then, and only then.
+//! Finds the process that holds a pipe open, when a program has ended and its output has
+//! not: the search takes some time, so it is done only then.
 
 use std::{collections::VecDeque, fmt, fs, os::fd::AsFd};
 

@@ -25,6 +25,7 @@ mod capture;
 mod children;
 mod command;
 mod confine;
+mod dead_end;
 mod gate;
 mod holder;
 pub mod memory;
@@ -37,7 +38,8 @@ pub use capture::Log;
 pub use children::{Exit, adopt_orphans, end_all};
 pub use command::{Command, Environment, Variable};
 pub use confine::{
-    Offered, PROCESSES, Profile, confine_beside, confine_in_container, remove_temporary_directories,
+    Offered, OfferedInContainer, PROCESSES, Profile, confine_beside, confine_in_container,
+    remove_temporary_directories,
 };
 pub use gate::Gate;
 pub use holder::Holder;

@@ -18,7 +18,7 @@ pub fn budget(flag: Option<u64>) -> u64 {
 }
 
 /// The smallest memory limit of this process's cgroups, in bytes.
-pub fn cgroup_limit() -> Option<u64> {
+pub(crate) fn cgroup_limit() -> Option<u64> {
     let cgroups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let limits = limit_files(&cgroups, &mounts)
@@ -50,7 +50,7 @@ fn total(meminfo: &str) -> Option<u64> {
 }
 
 fn limit(text: &str) -> Option<u64> {
-    // "max" is no number, and no limit.
+    // "max" is not a number: there is no limit.
     text.trim().parse().ok()
 }
 

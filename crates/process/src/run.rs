@@ -11,7 +11,7 @@ use tokio::{
     io::AsyncWriteExt as _,
     net::unix::pipe,
     sync::oneshot,
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 
 use crate::{
@@ -26,14 +26,20 @@ use crate::{
 };
 
 /// How long a log may stay open after the program's end and the end of its
-/// output: helpers that it started may still be writing. What holds it longer is
-/// ended. Standard output gets no such bound: a list without its end is none.
+/// output: helpers that it started may still be writing. A process that holds it longer is
+/// ended. Standard output has no such limit: a list without its end is not a list.
 /// Only that of a program that failed does, because nothing is made of it but
 /// what the program reported.
 const LOG_CLOSES_WITHIN: Duration = Duration::from_millis(500);
 
-/// How long a killed program may take to go before the answer is given all the same.
+/// How long a killed program may take to end before the answer is given nevertheless.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a start is tried again if somebody has the program's file open for writing:
+/// whoever has just written it may have closed it, while a process that another start is
+/// about to turn into a program still holds what it inherited.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
+const TRIED_EVERY: Duration = Duration::from_millis(1);
 
 /// A pipe holds 64 KiB by default. For more input than that, a larger one saves
 /// the program and us many turns; a megabyte is what every user may ask for.
@@ -136,7 +142,7 @@ impl fmt::Display for Bound {
 
 /// Runs `command` on `input`. Dropping the future ends the program, too.
 pub async fn run(command: &Command, input: Bytes, limits: Limits) -> Result<Completed, RunError> {
-    let started = Program::start_for_call(command, None)?;
+    let started = Program::start_for_call(command, None, limits.deadline).await?;
     sys::make_first_to_go(started.call.leader());
     started.run(input, limits, None).await
 }
@@ -172,15 +178,29 @@ impl Program {
         })
     }
 
-    pub(crate) fn start_for_call(
+    pub(crate) async fn start_for_call(
         command: &Command,
         variable: Option<&Variable>,
+        deadline: Instant,
     ) -> Result<Self, RunError> {
         processes::STARTS.of(processes::Started::Call).increment();
-        Self::start(command, variable).map_err(|source| RunError::Start {
-            program: command.program().to_owned(),
-            source,
-        })
+        let until = deadline.min(Instant::now() + WRITTEN_WITHIN);
+        loop {
+            match Self::start(command, variable) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::ExecutableFileBusy
+                        && Instant::now() < until =>
+                {
+                    sleep(TRIED_EVERY).await;
+                }
+                started => {
+                    return started.map_err(|source| RunError::Start {
+                        program: command.program().to_owned(),
+                        source,
+                    });
+                }
+            }
+        }
     }
 
     /// Feeds the program and waits for its end.
@@ -210,7 +230,7 @@ impl Program {
         let mut log = Log::default();
         let feed = async move {
             // A program that does not read all of its input is within its rights;
-            // closing our end of the pipe tells it where the input ends. The
+            // closing our end of the pipe shows it where the input ends. The
             // input may be large: its memory is free again from here on.
             let _ = stdin.write_all(&input).await;
             drop((stdin, input));
@@ -245,12 +265,12 @@ impl Program {
             _ => None,
         };
         if let Err(Interrupted::OverBound(_) | Interrupted::Outgrown(_)) = ended {
-            strays::end_marked(Mark::of(call.id()));
+            strays::end_marked(Mark::of(call.id())).await;
         }
         // The program has ended, or has to: everything it started goes with it.
         drop(call);
         if !exit.is_terminated() {
-            // Gone, not only told to go, when the caller hears of it.
+            // It has ended, and was not only asked to, when the caller gets its answer.
             let _ = timeout(GONE_WITHIN, exit).await;
         }
         if let (Some(scratch), Ok(_)) = (scratch, &ended)
@@ -376,7 +396,7 @@ where
             None => Err(Interrupted::Deadline),
             Some(end) if end.exit != Exit::Code(0) => Ok(end),
             Some(_) if output_is_open => Err(Interrupted::HeldOpen),
-            // Who wrote last was perhaps ended by us.
+            // The last writer was perhaps ended by us.
             Some(_) if children::is_over() => {
                 Err(Interrupted::Read(io::Error::other("this server is ending")))
             }

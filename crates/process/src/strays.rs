@@ -1,10 +1,9 @@
 //! Finds processes that a call started and that left its process group.
 //!
 //! This process is a subreaper (or PID 1), so a process whose parent ends becomes
-//! our child. Such a stray is told from the children that we started because
-//! nobody registered it, and its call by a mark: one in its environment, which it may
-//! lose, and one among its limits, which it inherits and cannot change (see
-//! [`crate::confine::limits`]).
+//! our child. A stray differs from the children that we started: nobody registered it.
+//! Its call is found by a mark: one in its environment, which it may lose, and one among
+//! its limits, which it inherits and cannot change (see [`crate::confine::limits`]).
 
 use std::{
     collections::HashSet,
@@ -39,7 +38,7 @@ pub(crate) fn mark(call: CallId) -> (&'static OsStr, OsString) {
 const NO_CALL: CallId = 0;
 
 /// The call that `pid` belongs to, if it is marked. Only of `live` ones the limit
-/// tells which one it is; of others it tells that it is none of them.
+/// says which one it is; of others it says that it is none of them.
 pub(crate) fn call_of(pid: Pid, mut live: impl Iterator<Item = CallId>) -> Option<CallId> {
     if let Some(mark) = limits::mark_of(pid) {
         let is_its = |call: &CallId| Mark::of(*call) == mark;
@@ -77,11 +76,19 @@ pub(crate) fn adopted_and_marked() -> Vec<(Pid, Mark)> {
 /// How long processes that start others are chased.
 const CHASE: Duration = Duration::from_secs(10);
 
-/// Kills every process with this mark. Killing what comes to us, parents first, is too
-/// slow for a program that starts processes without end. So all are looked at, in the
-/// order of their numbers, which is that of their starts: what is started meanwhile is
-/// met later on the way. A process that was killed starts nothing more.
-pub(crate) fn end_marked(mark: Mark) {
+/// Kills every process with this mark, on a thread where nobody else waits: looking at all
+/// processes may take as long as [`CHASE`], and a server of one thread would seem dead. If
+/// the caller goes away, the chase goes on.
+pub(crate) async fn end_marked(mark: Mark) {
+    // It fails only if it panics, which has been reported, or if this server ends.
+    let _ = tokio::task::spawn_blocking(move || chase(mark)).await;
+}
+
+/// Killing what comes to us, parents first, is too slow for a program that starts processes
+/// without end. So all are looked at, in the order of their numbers, which is that of their
+/// starts: what is started meanwhile is met later on the way. A process that was killed
+/// starts nothing more.
+fn chase(mark: Mark) {
     let deadline = Instant::now() + CHASE;
     let mut killed = HashSet::new();
     loop {
@@ -103,7 +110,7 @@ pub(crate) fn end_marked(mark: Mark) {
     }
 }
 
-/// The longest chain of parents that is followed. One that is longer becomes shorter when
+/// The longest chain of parents that is followed. A longer chain becomes shorter when
 /// those at its top are killed, because their children come to us.
 const DEPTH: usize = 4096;
 
@@ -206,7 +213,17 @@ fn parse_pid(text: &str) -> Option<Pid> {
 
 #[cfg(test)]
 mod tests {
+    use std::{future::poll_fn, pin::pin, task::Poll};
+
     use super::*;
+
+    #[tokio::test]
+    async fn whoever_waits_for_the_end_of_a_calls_processes_holds_up_nobody() {
+        let mut chase = pin!(end_marked(Mark::of(1)));
+        let first = poll_fn(|context| Poll::Ready(chase.as_mut().poll(context))).await;
+        assert!(first.is_pending(), "all processes were looked at meanwhile");
+        chase.await;
+    }
 
     #[test]
     fn both_ways_of_listing_children_know_the_same_parent() {

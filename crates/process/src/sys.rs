@@ -34,7 +34,7 @@ pub(crate) fn ended(pid: Pid) -> io::Result<Option<Ended>> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `info` and `usage` are valid for writes of their types and zeroed
-    // before. The system call, unlike the C function, also tells the usage. It
+    // before. The system call, unlike the C function, also returns the usage. It
     // does not wait, so it is not interrupted.
     let answer = unsafe {
         libc::syscall(
@@ -92,7 +92,7 @@ extern "C" fn ring(_: libc::c_int) {
     ring_bell();
 }
 
-/// Wakes whoever waits for the bell.
+/// Wakes the thread that waits for the bell.
 pub(crate) fn ring_bell() {
     let one = 1_u64.to_ne_bytes();
     // SAFETY: may be called in a handler: `write` is safe there, `errno` is put
@@ -105,9 +105,9 @@ pub(crate) fn ring_bell() {
     }
 }
 
-/// From now on the bell is rung at each child's end. This also takes back what
-/// whoever started us may have set: with SIGCHLD ignored the kernel would reap
-/// our children by itself, and their status would be lost.
+/// From now on the bell is rung at each child's end. This also replaces what our
+/// parent may have set: with SIGCHLD ignored the kernel would reap our children by
+/// itself, and their status would be lost.
 pub(crate) fn listen_for_children(bell: &'static OwnedFd) -> io::Result<()> {
     BELL.store(bell.as_raw_fd(), Ordering::Relaxed);
     // SAFETY: a zeroed sigaction is a valid one: no flags, an empty mask.
@@ -122,7 +122,7 @@ pub(crate) fn listen_for_children(bell: &'static OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Lets this thread take SIGCHLD, should whoever started us have blocked it.
+/// Lets this thread take SIGCHLD, which our parent may have blocked.
 pub(crate) fn unblock_child_signal() {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the set is valid for writes, and initialised by the first call.
@@ -274,7 +274,7 @@ pub fn give_back_freed_memory() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Other C libraries cannot be told.
+/// Other C libraries have no such setting.
 #[cfg(not(target_env = "gnu"))]
 pub fn keep_freed_memory() {}
 

@@ -89,12 +89,10 @@ async fn a_call_that_gets_no_room_in_time_says_what_is_in_its_way() {
     let runner = Runner::new(400 * MIB);
     let script = hog(300);
     runner.run(&script, LONG).await.unwrap();
+    // Callers are served in order: the first one is asked first.
     let first = runner.run(&script, LONG);
-    let second = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        runner.run(&script, Duration::from_millis(300)).await
-    };
-    let (first, second) = tokio::join!(first, second);
+    let second = runner.run(&script, Duration::from_millis(300));
+    let (first, second) = tokio::join!(biased; first, second);
     first.unwrap();
     let is_late = matches!(second, Err(RunError::NotBegunInTime { running: 1, .. }));
     assert!(is_late, "{second:?}");
@@ -105,12 +103,11 @@ async fn programs_that_sleep_do_not_hold_up_others() {
     let runner = Runner::new(1 << 40);
     let sleepers = (0..40).map(|_| runner.run("exec sleep 3", LONG));
     let other = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
         let begin = std::time::Instant::now();
         runner.run("exit 0", LONG).await.unwrap();
         begin.elapsed()
     };
-    let (_, waited) = tokio::join!(futures_of(sleepers), other);
+    let (_, waited) = tokio::join!(biased; futures_of(sleepers), other);
     assert!(waited < Duration::from_secs(3), "{waited:?}");
 }
 
@@ -148,9 +145,10 @@ async fn futures_of<F: Future>(calls: impl Iterator<Item = F>) -> Vec<F::Output>
                 *answer = Some(ready);
             }
         }
-        match answers.iter().all(Option::is_some) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
+        if answers.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
         }
     })
     .await;

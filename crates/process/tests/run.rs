@@ -3,7 +3,10 @@
 
 use std::{
     fs,
+    future::poll_fn,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -62,6 +65,43 @@ async fn a_program_may_write_a_megabyte_before_it_reads() {
 async fn a_program_that_never_reads_is_not_waited_for() {
     let done = run_ok("echo done", vec![b'x'; 6 * MB]).await;
     assert_eq!(done.stdout, "done\n");
+}
+
+/// A program of its own, and its folder.
+fn written(script: &str) -> (tempfile::TempDir, Command) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    (folder, Command::new(program, Environment::Minimal))
+}
+
+#[tokio::test]
+async fn a_program_that_is_still_being_written_is_started_when_that_is_done() {
+    let (_folder, command) = written("cat");
+    let writer = fs::OpenOptions::new()
+        .append(true)
+        .open(command.program())
+        .unwrap();
+    let mut call = std::pin::pin!(run(&command, "list".into(), within(20)));
+    let tried = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+    assert!(tried.is_pending(), "{tried:?}");
+    drop(writer);
+    assert_eq!(call.await.unwrap().stdout, "list");
+}
+
+#[tokio::test]
+async fn a_program_that_stays_open_for_writing_is_an_error_that_says_so() {
+    let (_folder, command) = written("cat");
+    let _writer = fs::OpenOptions::new()
+        .append(true)
+        .open(command.program())
+        .unwrap();
+    let error = run(&command, "list".into(), within(20)).await.unwrap_err();
+    let RunError::Start { source, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(source.kind(), std::io::ErrorKind::ExecutableFileBusy);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ pub struct Bounds {
     pub memory: u64,
     /// How long after a program's last call its processes are kept.
     pub idle: Duration,
-    /// How many processors there are: more processes than can run are no gain.
+    /// How many processors there are: there is no gain in more processes than can run.
     pub processors: usize,
 }
 

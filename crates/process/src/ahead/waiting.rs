@@ -17,9 +17,9 @@ use crate::{command::Command, run::Program, strays, sys};
 /// How often a process that gets ready is looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
 
-/// A process that has used no processor for so many looks is ready: it waits for
-/// its input. Should it only have been held up, the call that gets it waits a
-/// little longer, as it would have done with a process of its own.
+/// A process that has used no processor in this many checks is ready: it waits for
+/// its input. If it was only held up, the call that gets it waits a little longer, as
+/// it would have done with a process of its own.
 const QUIET_LOOKS: u32 = 2;
 
 /// A program that is busy for longer without its input does other things than

@@ -1,10 +1,10 @@
 //! The thread that hears of every child's end, and ends strays.
 //!
-//! The kernel rings a bell at each end; one ring may stand for several. The
-//! children that we started are asked one by one, because the kernel would name
-//! the same one again and again until it is reaped, and a leader waits for that
-//! until its call is dropped. Each death may hand us further processes, so strays
-//! are looked for after deaths that were not a call's own regular end.
+//! The kernel sends SIGCHLD when a child ends; one signal may stand for several
+//! children. The children that we started are checked one by one, because the kernel
+//! would name the same one again and again until it is reaped, and a leader is reaped
+//! only when its call is dropped. Each end may make further processes our children, so
+//! strays are looked for after every end that was not a call's own regular one.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const IDLE_LOOK: Duration = Duration::from_secs(5);
 /// How soon an orphan's end is looked for that another one may have hidden.
 const HIDDEN_LOOK: Duration = Duration::from_millis(20);
 
-/// After so many looks a process without a mark counts as one.
+/// After this many checks a process without a mark counts as one that has none.
 const LOOKS: u8 = 3;
 
 impl Children {
@@ -78,7 +78,7 @@ impl Children {
             let ended = match sys::ended(*pid) {
                 Ok(None) => continue,
                 Ok(Some(ended)) => Some(ended),
-                // Somebody took its status: whoever waits hears that it is lost.
+                // Somebody took its status: the call learns that it is lost.
                 Err(_) => None,
             };
             let news = child.news.take();

@@ -1,7 +1,7 @@
 //! Which system calls a program may make: seccomp.
 //!
-//! Everything is allowed but what is listed here. A refused call fails with EPERM;
-//! one that programs know how to do without fails with ENOSYS, as on an older kernel.
+//! Everything is allowed but the calls that are listed here. A refused call fails with
+//! EPERM; a call that programs can do without fails with ENOSYS, as on an older kernel.
 
 use std::{collections::BTreeMap, env};
 
@@ -77,16 +77,32 @@ const REFUSED_HERE: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
-/// Programs fall back to others. The flags of `clone3` are in memory, where a filter
-/// cannot look; `io_uring` makes calls that no filter sees; memory of `memfd_create`
-/// belongs to no process, so that nobody could be blamed for it.
+/// Programs fall back to others, or do without. The flags of `clone3` are in memory, where a
+/// filter cannot look; `io_uring` makes calls that no filter sees; memory of `memfd_create`
+/// belongs to no process, so that nobody could be blamed for it. Landlock bounds neither
+/// who is told of new names in a folder, those of other calls' directories among them, nor
+/// who changes a file's attributes and access rights: see decision 0140.
 const UNKNOWN: &[c_long] = &[
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_memfd_create,
+    libc::SYS_inotify_init1,
+    libc::SYS_fanotify_init,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SETXATTRAT,
 ];
+
+/// Has the same number everywhere; not every version of `libc` knows it.
+const SETXATTRAT: c_long = 463;
+
+#[cfg(target_arch = "x86_64")]
+const UNKNOWN_HERE: &[c_long] = &[libc::SYS_inotify_init];
+#[cfg(not(target_arch = "x86_64"))]
+const UNKNOWN_HERE: &[c_long] = &[];
 
 /// The flags of `clone` that make a namespace.
 const NAMESPACES: &[i32] = &[
@@ -158,7 +174,8 @@ fn refuse(network: bool) -> Built<BpfProgram> {
 }
 
 fn deny_unknown() -> Built<BpfProgram> {
-    let rules = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
+    let all = UNKNOWN.iter().chain(UNKNOWN_HERE);
+    let rules = all.map(|call| (*call, Vec::new())).collect();
     let mut program = without_x32();
     program.extend(compile(rules, libc::ENOSYS)?);
     Ok(program)
@@ -198,4 +215,40 @@ fn compile(rules: Rules, errno: i32) -> Built<BpfProgram> {
     let architecture: TargetArch = env::consts::ARCH.try_into()?;
     let refused = SeccompAction::Errno(errno.cast_unsigned());
     SeccompFilter::new(rules, SeccompAction::Allow, refused, architecture)?.try_into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, thread};
+
+    use rustix::{
+        fs::{XattrFlags, fsetxattr, inotify, lsetxattr, setxattr},
+        io::Errno,
+        thread::set_no_new_privs,
+    };
+
+    use super::*;
+
+    #[test]
+    fn names_in_folders_are_not_announced_and_files_have_no_attributes_as_on_other_kernels() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let tried = || {
+            set_no_new_privs(true).unwrap();
+            apply(false).unwrap();
+            let flags = XattrFlags::empty();
+            let watched = inotify::init(inotify::CreateFlags::CLOEXEC).map(drop);
+            let set = [
+                setxattr(file.path(), c"user.x", b"1", flags),
+                lsetxattr(file.path(), c"user.x", b"1", flags),
+                fsetxattr(&file, c"user.x", b"1", flags),
+            ];
+            // What programs cannot do without.
+            let mode = file.as_file().metadata().unwrap().permissions();
+            fs::set_permissions(file.path(), mode).unwrap();
+            (watched, set)
+        };
+        let (watched, set) = thread::scope(|scope| scope.spawn(tried).join().unwrap());
+        assert_eq!(watched, Err(Errno::NOSYS));
+        assert_eq!(set, [Err(Errno::NOSYS); 3]);
+    }
 }

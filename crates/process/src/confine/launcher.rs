@@ -8,8 +8,8 @@
 //! thread (filtered) ── makes ──► cell (takes the rules on itself) ── starts ──► program
 //! ```
 //!
-//! What a cell starts is in one Landlock domain, whose processes may signal each other.
-//! So a cell is used again only when everything has ended that it started.
+//! The programs that a cell starts are in one Landlock domain, whose processes may signal
+//! each other. So a cell is used again only when everything that it started has ended.
 
 use std::{
     io,
@@ -22,6 +22,7 @@ use landlock::RulesetCreated;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 
 use super::filter;
+use crate::dead_end::DeadEnd;
 
 /// A start needs little more than the standard library's own frames.
 const STACK: usize = 128 * 1024;
@@ -58,14 +59,18 @@ impl Launcher {
         let (wishes, wished) = mpsc::channel::<Wish>();
         let (report, reported) = mpsc::sync_channel(1);
         let first = move || {
+            // Without it no confined program could ever be started, and nobody would know.
+            let dead_end = DeadEnd::of("confines functions");
             let filtered = network.map_or(Ok(()), |network| {
                 give_up_privileges().and_then(|()| filter::apply(network))
             });
-            // Nobody listens only if nobody could be told.
+            // There is no receiver only if the caller has gone.
             let _ = report.send(filtered);
             for wish in wished {
                 let _ = wish.answer.send(Cell::begin(name, wish.rules));
             }
+            // The launcher was dropped: nobody wishes anything any more.
+            dead_end.avoid();
         };
         thread::Builder::new()
             .name(name.into())

@@ -1,8 +1,8 @@
 //! How much of each resource the kernel gives a program, and the limit that marks it.
 //!
 //! Limits belong to a process, not to a thread, so they are set when a program has
-//! just been started. What it started before that has those of this server, until
-//! the gate sees it: see [`crate::gate`].
+//! just been started. A process that the program started before that has the limits of
+//! this server until the gate finds it: see [`crate::gate`].
 
 use std::sync::LazyLock;
 

@@ -1,13 +1,13 @@
 //! Which files a program may open, and whom it may signal: Landlock.
 //!
-//! Rules are about what a path led to when the rule was made. Those of the system
-//! are opened once; those of a function at each start, because its folder may be
-//! replaced. `/proc` is readable as a whole: a rule for `/proc/self` would hold for
-//! one process, not for those that it starts. What other processes have to hide
-//! (environment, memory, descriptors) the kernel keeps from a confined program
-//! there by itself.
+//! A rule holds for the file or folder that its path led to when the rule was made.
+//! Paths of the system are opened once; those of a function at each start, because its
+//! folder may be replaced. `/proc` is readable as a whole: a rule for `/proc/self` would
+//! hold for one process, not for those that it starts. The kernel itself keeps the
+//! environment, memory and descriptors of other processes from a confined program.
 
 use std::{
+    io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::LazyLock,
@@ -88,8 +88,8 @@ fn without_nested(paths: &[&str]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What rules are made of: whoever has the same needs no others. Paths count with what they
-/// lead to now.
+/// What rules are made of: programs with equal keys share their rules. Paths count with what
+/// they lead to now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ground {
     paths: Vec<PathBuf>,
@@ -147,6 +147,57 @@ pub(super) fn for_container() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default().scope(Scope::from_all(KNOWN))?.create()
 }
 
+/// The first version of Landlock that lets a program move files to other folders.
+pub(super) const MOVES: i32 = 2;
+
+/// All of a container's files but those below one folder, opened once.
+#[derive(Debug)]
+pub(super) struct AllBut {
+    hidden: PathBuf,
+    beside: Vec<PathFd>,
+}
+
+impl AllBut {
+    /// What is added beside the folder later, or beside one above it, is not among them.
+    pub(super) fn new(hidden: &Path) -> io::Result<Self> {
+        // By a path through a link the folder would be found beside the link, and be opened.
+        let hidden = hidden.canonicalize()?;
+        let mut beside = Vec::new();
+        for folder in hidden.ancestors().skip(1) {
+            for entry in folder.read_dir()? {
+                let entry = entry?;
+                // What a link leads to has an entry of its own; and it might lead there.
+                if entry.file_type()?.is_symlink() || hidden.starts_with(entry.path()) {
+                    continue;
+                }
+                beside.extend(PathFd::new(entry.path()));
+            }
+        }
+        Ok(Self { hidden, beside })
+    }
+
+    /// The folder, by its real path.
+    pub(super) fn hidden(&self) -> &Path {
+        &self.hidden
+    }
+
+    /// For a program in a container of its own, whose calls have folders of their own there.
+    /// Folders can be listed: a rule for the root folder would hold for all files.
+    pub(super) fn and(&self, scratch: &Path) -> Result<RulesetCreated, RulesetError> {
+        let not_kept = make_bitflags!(AccessFs::{ReadDir | IoctlDev});
+        let access = AccessFs::from_all(KNOWN) & !not_kept;
+        let own = PathFd::new(scratch).ok();
+        let mut rules = Ruleset::default()
+            .handle_access(access)?
+            .scope(Scope::from_all(KNOWN))?
+            .create()?;
+        for path in self.beside.iter().chain(&own) {
+            rules = rules.add_rule(PathBeneath::new(path, access))?;
+        }
+        Ok(rules)
+    }
+}
+
 /// Opens what does not change, so that no start has to.
 pub(super) fn open_system_paths() {
     LazyLock::force(&ALWAYS);
@@ -167,5 +218,53 @@ pub(super) fn offered() -> Option<i32> {
             kernel_abi,
         } => Some(kernel_abi.unwrap_or(effective_abi as i32)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn of_a_hidden_folder_only_the_own_part_is_open_and_everything_else_is() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        for folder in ["hidden/own", "hidden/other", "beside"] {
+            fs::create_dir_all(path(folder)).unwrap();
+        }
+        fs::write(path("hidden/other/secret"), "of another call").unwrap();
+        fs::write(path("plain"), "text").unwrap();
+        // An image may have such a link.
+        std::os::unix::fs::symlink(path("hidden"), path("link")).unwrap();
+        for hidden in ["hidden", "link", "beside/../hidden"] {
+            only_the_own_part_is_open(root.path(), hidden);
+        }
+    }
+
+    fn only_the_own_part_is_open(root: &Path, hidden: &str) {
+        let path = |name: &str| root.join(name);
+        let rules = AllBut::new(&path(hidden)).unwrap();
+        let rules = rules.and(&path(hidden).join("own")).unwrap();
+        let tried = thread::scope(|scope| {
+            let tries = || {
+                rules.restrict_self().unwrap();
+                for secret in ["hidden/other/secret", "link/other/secret"] {
+                    let read = fs::read(path(secret)).map_err(|error| error.kind());
+                    assert_eq!(read, Err(io::ErrorKind::PermissionDenied), "{secret}");
+                }
+                fs::write(path("hidden/other/mine"), "").unwrap_err();
+                fs::remove_file(path("hidden/other/secret")).unwrap_err();
+                // As before: in its own folder, and everywhere else.
+                fs::write(path("hidden/own/file"), "mine").unwrap();
+                fs::rename(path("hidden/own/file"), path("beside/file")).unwrap();
+                assert_eq!(fs::read(path("plain")).unwrap(), b"text");
+                assert!(fs::read_dir("/").unwrap().count() > 0);
+                assert!(fs::read_dir(root).unwrap().count() > 0);
+            };
+            scope.spawn(tries).join()
+        });
+        tried.unwrap();
     }
 }

@@ -1,6 +1,6 @@
-//! How much memory programs needed, by the size of their input. What is unknown
-//! is guessed, rather too large: the first call of a program then runs with few
-//! others, and teaches what the next ones need.
+//! How much memory programs needed, by the size of their input. For an unknown program
+//! the guess is rather too large: its first call then runs with few others, and shows
+//! how much the next ones need.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use crate::command::Command;
 /// Most programs that are remembered; the one used longest ago is forgotten.
 const PROGRAMS: usize = 1024;
 
-/// Sizes are told apart by powers of two, from 4 KiB to 2 GiB.
+/// Sizes are grouped by powers of two, from 4 KiB to 2 GiB.
 const SMALLEST: u32 = 12;
 const SIZES: usize = 20;
 

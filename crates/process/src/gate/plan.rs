@@ -38,7 +38,7 @@ struct Running {
     expected: u64,
     seen: u64,
     is_busy: bool,
-    /// It was told to end, and its memory is about to be free.
+    /// It has been asked to end, and its memory will be free soon.
     is_going: bool,
 }
 

@@ -1,5 +1,6 @@
-//! One running call under the eyes of the gate: how many processes it has, how much
-//! memory they have together, whether they use a processor, and how much they wrote.
+//! One running call, watched by the gate: how many processes it has, how much memory
+//! they have together, and whether they use a processor. How much they wrote is measured
+//! elsewhere: see [`super::files`].
 
 use std::{
     path::PathBuf,
@@ -11,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Over,
+    files::Files,
     plan::{Seen, Ticket},
 };
 use crate::{
@@ -18,7 +20,6 @@ use crate::{
     confine::{
         self, PROCESSES, Profile, Scratch,
         limits::{self, Mark},
-        scratch,
     },
     run::Bound,
     strays::{self, CallId},
@@ -34,7 +35,8 @@ const COUNT_EVERY: Duration = Duration::from_millis(300);
 pub(crate) struct Subject {
     leader: Pid,
     call: CallId,
-    scratch: Option<PathBuf>,
+    /// Its temporary files, and how many bytes they may have.
+    scratch: Option<(PathBuf, u64)>,
 }
 
 impl Subject {
@@ -42,12 +44,17 @@ impl Subject {
         Self {
             leader: call.leader(),
             call: call.id(),
-            scratch: scratch.map(|scratch| scratch.path().to_owned()),
+            scratch: scratch.map(|scratch| (scratch.path().to_owned(), scratch.most())),
         }
     }
 
     pub(super) fn leader(&self) -> Pid {
         self.leader
+    }
+
+    /// Whether it has temporary files.
+    pub(super) fn writes(&self) -> bool {
+        self.scratch.is_some()
     }
 }
 
@@ -85,7 +92,7 @@ impl Watched {
         self.peak
     }
 
-    /// For telling it to end, once.
+    /// For asking it to end, once.
     pub(super) fn end(&mut self) -> Option<oneshot::Sender<Over>> {
         self.end.take()
     }
@@ -150,7 +157,7 @@ impl Watched {
         let is_busy = used * 10 >= now.saturating_duration_since(self.looked);
         self.processor_time = processor_time;
         self.looked = now;
-        if let Some(bound) = self.over(memory, now)
+        if let Some(bound) = self.over(memory)
             && let Some(end) = self.end()
         {
             // Its caller may have gone meanwhile.
@@ -164,26 +171,28 @@ impl Watched {
     }
 
     /// What it has too much of, of what its profile bounds.
-    fn over(&self, memory: u64, now: Instant) -> Option<Bound> {
+    fn over(&self, memory: u64) -> Option<Bound> {
         let profile = self.profile.as_ref()?;
         if let Some(most) = profile.memory.filter(|most| memory > *most) {
             return Some(Bound::Memory { had: memory, most });
         }
         let (had, most) = (self.processes.len(), profile.processes);
-        if had > most {
-            return Some(Bound::Processes { had, most });
-        }
-        // Looked at as often as processes are counted: it may be many files.
-        let path = self.subject.as_ref()?.scratch.as_ref()?;
-        let (had, most) = match self.counted == Some(now) {
-            true => (scratch::measure(path, &self.processes), scratch::MOST),
-            false => return None,
-        };
-        (had > most).then_some(Bound::TemporaryFiles { had, most })
+        (had > most).then_some(Bound::Processes { had, most })
+    }
+
+    /// Its temporary files, unless it has to end anyway.
+    pub(super) fn files(&self) -> Option<Files> {
+        let (path, most) = self.subject.as_ref()?.scratch.as_ref()?;
+        self.end.as_ref()?;
+        Some(Files {
+            path: path.clone(),
+            most: *most,
+            processes: self.processes.clone(),
+        })
     }
 }
 
-/// Adds what is below the processes given, up to so many.
+/// Adds the descendants of the processes, up to this number.
 fn grow(tree: &mut Vec<Pid>, most: usize) {
     let mut next = 0;
     while next < tree.len() && tree.len() < most {
