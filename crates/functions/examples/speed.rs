@@ -14,7 +14,7 @@ use std::{
 };
 
 use functions::{Clock, catalog};
-use lists::{CONFIGS, Objects, list};
+use lists::{Objects, config, list};
 
 #[path = "../../../bench/src/lists.rs"]
 mod lists;
@@ -41,9 +41,8 @@ fn main() {
     };
     let input = match objects {
         Some((objects, bytes)) => {
-            let name = bundled.function.name;
-            let config = CONFIGS.iter().find(|(known, _)| *known == name);
-            let (_, config) = config.expect("a configuration of this function");
+            let config = config(bundled.function.name);
+            let config = config.expect("a configuration of this function");
             let bytes = bytes.parse().expect("a number of bytes");
             list(objects, bytes, config).into_bytes()
         }
@@ -122,7 +121,7 @@ fn median(times: &mut [Times]) -> Times {
     times.sort_by_key(|(wall, _)| *wall);
     let wall = times[middle].0;
     times.sort_by_key(|(_, processor)| *processor);
-    // Processor time is told in hundredths: quick calls may have none.
+    // Processor time is counted in hundredths of a second: quick calls may have none.
     (wall, times[middle].1.max(Duration::from_micros(100)))
 }
 
@@ -138,7 +137,7 @@ fn processor_time(whose: &str) -> Duration {
     Duration::from_millis(ticks.sum::<u64>() * 10)
 }
 
-/// Runs the program, and tells the most memory it had, in KiB.
+/// Runs the program, and returns the most memory it had, in KiB.
 fn run(program: &str, input: &[u8]) -> u64 {
     let mut child = Command::new(program)
         .stdin(Stdio::piped())

@@ -154,13 +154,14 @@ impl ApplyReplacements {
                 replacement.remove("sourceValue");
             }
         }
-        typed::read(&known, Scalars::Strict).map_err(|error| {
-            let error = config::with_embedded(error);
+        let refused = |error: String| {
             Stop::Failed(format!(
                 "unable to convert functionConfig to replacements:\n\
                  unable to convert object to *replacements.Replacements with error: {error}"
             ))
-        })
+        };
+        typed::check_keys(config).map_err(refused)?;
+        typed::read(&known, Scalars::Strict).map_err(|error| refused(config::with_embedded(error)))
     }
 
     fn apply_all(&self, config: &Config, items: &mut [Node], clock: &Clock) -> Result<(), Stop> {
@@ -205,9 +206,12 @@ impl ApplyReplacements {
         let selector = source.id();
         let mut found = None;
         for (at, item) in items.iter().enumerate() {
-            let ids = Id::all_of(item).map_err(|error| match self.copies_nodes {
-                true => error,
-                false => format!("error getting node IDs: {error}"),
+            let ids = Id::all_of(item).map_err(|error| {
+                if self.copies_nodes {
+                    error
+                } else {
+                    format!("error getting node IDs: {error}")
+                }
             })?;
             if !ids.iter().any(|id| id.is_selected_by(&selector)) {
                 continue;

@@ -64,9 +64,10 @@ impl Function for EnsureNameSubstring {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
         let (edit, more) = configure(list.config(), self.is_old)
             .map_err(|error| format!("failed to load the `functionConfig`: {error}"))?;
-        let checked = match self.is_old {
-            true => resmap::check_ids(&list.items),
-            false => resmap::check(&list.items),
+        let checked = if self.is_old {
+            resmap::check_ids(&list.items)
+        } else {
+            resmap::check(&list.items)
         };
         checked.map_err(|error| format!("failed to convert items to resource map: {error}"))?;
         let known: HashSet<[String; 3]> = list.items.iter().map(key).collect();
@@ -228,7 +229,7 @@ fn key(object: &Node) -> [String; 3] {
     [
         group.to_owned(),
         object.kind().to_owned(),
-        object.name().to_owned(),
+        resmap::name(object).to_owned(),
     ]
 }
 
@@ -263,7 +264,7 @@ impl EnsureNameSubstring {
                     continue;
                 }
                 if is_name {
-                    object.old_name = Some(object.node.name().to_owned());
+                    object.old_name = Some(resmap::name(&object.node).to_owned());
                 }
                 let edited = spec.apply(&mut object.node, Create::Scalar, &mut |node, _| {
                     let name = edit.apply(node.value().unwrap_or(""));
@@ -282,11 +283,7 @@ impl EnsureNameSubstring {
 
 fn contains(object: &Node, spec: &FieldSpec, text: &str) -> bool {
     if spec.path == "metadata/name" {
-        // A number, too, as it is written.
-        let name = object.at(&["metadata", "name"]).filter(|it| !it.is_null());
-        return name
-            .and_then(Node::value)
-            .is_some_and(|it| it.contains(text));
+        return resmap::name(object).contains(text);
     }
     let path: Vec<&str> = spec.path.split('/').collect();
     object

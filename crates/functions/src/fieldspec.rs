@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::{
-    meter,
+    meter, resmap,
     yaml::{Content, Node, Tag},
 };
 
@@ -128,9 +128,12 @@ fn walk(
 
 /// Makes sure that there is a field that is not null.
 fn create_field(node: &mut Node, name: &str, as_mapping: bool) {
-    let empty = || match as_mapping {
-        true => Node::mapping(Vec::new()),
-        false => Node::text(""),
+    let empty = || {
+        if as_mapping {
+            Node::mapping(Vec::new())
+        } else {
+            Node::text("")
+        }
     };
     match node.get_mut(name) {
         None => node.insert(name, empty()),
@@ -169,8 +172,8 @@ pub(crate) fn id(object: &Node) -> String {
         group,
         version,
         object.kind(),
-        object.name(),
-        object.namespace(),
+        resmap::name(object),
+        resmap::namespace(object),
     ])
 }
 

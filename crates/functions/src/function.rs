@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 pub use crate::meter::Clock;
 use crate::{
+    expression,
     list::{Dialect, Reading, ResourceList},
     meter,
     results::Report,
@@ -79,6 +80,7 @@ pub(crate) fn run(
         return Ok(failed(message, String::new()));
     };
     let ended = meter::metered(clock, text.len(), || {
+        let _kept = expression::Kept::new();
         clock.check()?;
         let read = ResourceList::read(&text, dialect, reading);
         clock.check()?;

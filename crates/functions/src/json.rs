@@ -46,9 +46,10 @@ fn beyond_json(node: &Node) -> Option<&'static str> {
     fields.sort_by_key(|(key, _)| key.value());
     let inner = |value: &Node| {
         let mut keys = value.fields().iter().map(|(key, _)| key);
-        match keys.any(|key| key.tag != Tag::Str) {
-            true => Some("type: map[interface {}]interface {}"),
-            false => beyond_json(value),
+        if keys.any(|key| key.tag != Tag::Str) {
+            Some("type: map[interface {}]interface {}")
+        } else {
+            beyond_json(value)
         }
     };
     let in_fields = fields.into_iter().find_map(|(_, value)| inner(value));

@@ -296,9 +296,10 @@ fn set_namespace(item: &mut Node, wanted: &Wanted) -> Result<(), String> {
             return Err("wrong node kind: expected ScalarNode".to_owned());
         }
         // A field that was there keeps the quotes that it has in JSON.
-        *node = match node.is_plain() && node.value() == Some("") {
-            true => Node::plain(namespace),
-            false => Node::text(namespace),
+        *node = if node.is_plain() && node.value() == Some("") {
+            Node::plain(namespace)
+        } else {
+            Node::text(namespace)
         };
         Ok(())
     };

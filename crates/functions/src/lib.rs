@@ -9,6 +9,7 @@ mod apply_replacements;
 pub mod catalog;
 pub mod encode;
 mod ensure_name_substring;
+pub mod expression;
 mod fieldspec;
 mod function;
 mod go;

@@ -1,9 +1,9 @@
 //! The ResourceList that a function reads and writes.
 //!
-//! Two libraries stand behind the Go functions, and each has its own manners:
-//! the functions SDK sorts the items and writes the list's own fields anew;
-//! kustomize's framework keeps the order and wraps what it read. [`Dialect`]
-//! says which one a function speaks.
+//! The Go functions are built on two libraries, which write lists differently: the
+//! functions SDK sorts the items and writes the list's own fields anew; kustomize's
+//! framework keeps the order and wraps what it read. [`Dialect`] says which library a
+//! function uses.
 
 mod earlier;
 pub(crate) mod places;
@@ -13,6 +13,10 @@ mod split;
 mod write;
 
 use std::rc::Rc;
+
+use Places::{Reconciled, Untouched};
+use ResultStyle::{List, Named};
+use SequenceIndent::{Compact, Wide};
 
 use crate::{
     function::Stop,
@@ -89,52 +93,36 @@ pub(crate) enum Heads {
 }
 
 /// kyaml up to 0.10.20: as [`W1`], with the comments above entries lost.
-pub(crate) const W0: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Wide,
-    results: ResultStyle::Named,
-    heads: Heads::Lost,
-    places: Places::Untouched,
-};
+pub(crate) const W0: Dialect = framework(Wide, Named, Heads::Lost, Untouched);
 
 /// kyaml up to 0.10.21: sequences are always wide, results are a mapping.
-pub(crate) const W1: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Wide,
-    results: ResultStyle::Named,
-    heads: Heads::Kept,
-    places: Places::Untouched,
-};
+pub(crate) const W1: Dialect = framework(Wide, Named, Heads::Kept, Untouched);
 
 /// kyaml 0.11 and 0.12: sequences are compact or as they were.
-pub(crate) const W2: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Compact,
-    results: ResultStyle::Named,
-    heads: Heads::Kept,
-    places: Places::Untouched,
-};
+pub(crate) const W2: Dialect = framework(Compact, Named, Heads::Kept, Untouched);
 
 /// kyaml from 0.13 on: results are a list.
-pub(crate) const W3: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Compact,
-    results: ResultStyle::List,
-    heads: Heads::Kept,
-    places: Places::Untouched,
-};
+pub(crate) const W3: Dialect = framework(Compact, List, Heads::Kept, Untouched);
 
 /// kyaml from 0.13.3 on: as [`W3`], with both spellings of places.
-pub(crate) const W3_PLACES: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Compact,
-    results: ResultStyle::List,
-    heads: Heads::Kept,
-    places: Places::Reconciled,
-};
+pub(crate) const W3_PLACES: Dialect = framework(Compact, List, Heads::Kept, Reconciled);
 
 /// kyaml 0.21, of the releases of 2026: as [`W3_PLACES`], with comments where they were.
-pub(crate) const W3_2026: Dialect = Dialect::Framework {
-    indent: SequenceIndent::Compact,
-    results: ResultStyle::List,
-    heads: Heads::InPlace,
-    places: Places::Reconciled,
-};
+pub(crate) const W3_2026: Dialect = framework(Compact, List, Heads::InPlace, Reconciled);
+
+const fn framework(
+    indent: SequenceIndent,
+    results: ResultStyle,
+    heads: Heads,
+    places: Places,
+) -> Dialect {
+    Dialect::Framework {
+        indent,
+        results,
+        heads,
+        places,
+    }
+}
 
 /// The functions SDK.
 pub(crate) const W4: Dialect = Dialect::Sdk;
@@ -254,7 +242,7 @@ impl ResourceList {
             .filter(|config| !config.fields().is_empty())
     }
 
-    /// Writes the list; `function` is the name below which results are told. The error is
+    /// Writes the list; `function` is the name under which results are written. The error is
     /// what the library says of objects that it cannot write.
     pub(crate) fn write(self, dialect: Dialect, function: &str) -> Result<String, String> {
         match dialect {

@@ -2,10 +2,10 @@
 //!
 //! Both reach every loop. The tree's own code charges the meter of the run on
 //! this thread wherever nodes or text are made: parsing, copying, writing.
-//! Whoever makes text by other means charges it, too ([`charge`], [`replaced`]).
-//! Once a run is over it stays over: deep code may return early with whatever it
-//! has, because [`crate::function::run`] asks the meter before it believes a
-//! result.
+//! Code that makes text by other means charges it, too ([`charge`], [`replaced`]), and so
+//! do regular expressions ([`crate::expression`]), which also read the clock ([`look`]).
+//! Once a run is over it stays over: deep code may return early with an incomplete
+//! result, because [`crate::function::run`] asks the meter before it uses a result.
 
 use std::{
     cell::{Cell, RefCell},
@@ -32,12 +32,21 @@ pub(crate) const NODE: usize = 96;
 pub struct Clock {
     deadline: Option<Instant>,
     cancelled: Arc<AtomicBool>,
+    is_bounded_elsewhere: bool,
 }
 
 impl Clock {
     pub fn until(deadline: Instant) -> Self {
         Self {
             deadline: Some(deadline),
+            ..Self::default()
+        }
+    }
+
+    /// For a run whose process has limits of its own: no budget of bytes.
+    pub fn of_a_bounded_process() -> Self {
+        Self {
+            is_bounded_elsewhere: true,
             ..Self::default()
         }
     }
@@ -98,9 +107,14 @@ pub(crate) fn metered<T>(clock: &Clock, list: usize, run: impl FnOnce() -> T) ->
     impl Drop for Unmetered {
         fn drop(&mut self) {
             METER.with(|meter| meter.set(usize::MAX, 0));
+            CLOCK.take();
         }
     }
-    let budget = BYTES.saturating_add(list.saturating_mul(BYTES_PER_BYTE));
+    let budget = if clock.is_bounded_elsewhere {
+        usize::MAX
+    } else {
+        BYTES.saturating_add(list.saturating_mul(BYTES_PER_BYTE))
+    };
     METER.with(|meter| meter.set(budget, budget));
     CLOCK.replace(clock.clone());
     let _unmetered = Unmetered;
@@ -111,6 +125,12 @@ pub(crate) fn metered<T>(clock: &Clock, list: usize, run: impl FnOnce() -> T) ->
 #[inline]
 pub(crate) fn charge(bytes: usize) -> bool {
     METER.with(|meter| meter.charge(bytes))
+}
+
+/// Reads the clock, where something takes long and makes nothing. Returns whether the run
+/// may go on.
+pub(crate) fn look() -> bool {
+    METER.with(|meter| meter.look(meter.left.get()))
 }
 
 impl Meter {

@@ -31,9 +31,14 @@ impl Node {
 
     /// An annotation's value; empty if there is none.
     pub(crate) fn annotation(&self, name: &str) -> &str {
-        let annotations = self.at(&["metadata", "annotations"]);
-        let value = annotations.and_then(|annotations| annotations.get(name));
+        let value = self.annotation_node(name);
         value.map_or("", Node::text_or_null)
+    }
+
+    /// Most objects do not have the annotation that is asked for.
+    pub(crate) fn annotation_node(&self, name: &str) -> Option<&Node> {
+        let annotations = self.at(&["metadata", "annotations"])?;
+        annotations.get_rare(name)
     }
 
     /// The annotations, in their order.
@@ -100,7 +105,7 @@ impl Node {
     /// Whether the object is only for tools, never for a cluster. To the SDK, an
     /// annotation that is not text (`true` without quotes) says nothing.
     pub(crate) fn is_local_config(&self) -> bool {
-        let annotation = self.at(&["metadata", "annotations", LOCAL_CONFIG]);
+        let annotation = self.annotation_node(LOCAL_CONFIG);
         let text = annotation.and_then(Node::as_text);
         !matches!(text.unwrap_or(""), "" | "false")
     }

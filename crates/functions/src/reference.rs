@@ -12,8 +12,8 @@
 //! - `unstable`: the same, where nothing else could answer;
 //! - a digest: the release that it is known to be.
 //!
-//! A moving tag that is not answered may still be one of the [`candidates`], which its
-//! registry can tell.
+//! A moving tag that is not answered may still be one of the [`candidates`]; only its
+//! registry knows.
 
 use std::fmt;
 

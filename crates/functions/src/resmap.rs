@@ -16,6 +16,18 @@ pub(crate) fn check_ids(items: &[Node]) -> Result<(), String> {
     check_unique(items, old_id)
 }
 
+/// An object's name as kustomize reads it: a number, too, as it is written.
+pub(crate) fn name(object: &Node) -> &str {
+    let name = object.at(&["metadata", "name"]);
+    name.map_or("", Node::text_or_null)
+}
+
+/// The same of its namespace.
+pub(crate) fn namespace(object: &Node) -> &str {
+    let namespace = object.at(&["metadata", "namespace"]);
+    namespace.map_or("", Node::text_or_null)
+}
+
 /// `group_version_kind|namespace|name`.
 pub(crate) fn old_id(object: &Node) -> String {
     let or = |text: &str, none: &str| match text {
@@ -28,8 +40,8 @@ pub(crate) fn old_id(object: &Node) -> String {
         or(group, "~G"),
         or(version, "~V"),
         or(object.kind(), "~K"),
-        or(object.namespace(), "~X"),
-        or(object.name(), "~N")
+        or(namespace(object), "~X"),
+        or(name(object), "~N")
     )
 }
 
@@ -38,8 +50,8 @@ pub(crate) fn old_id(object: &Node) -> String {
 pub(crate) fn check_names(items: &[Node], numbered_by: Option<&str>) -> Result<(), String> {
     for (at, item) in items.iter().enumerate() {
         // Also a number is a kind, and a name.
-        let text = |path: &[&str]| item.at(path).map_or("", Node::text_or_null);
-        let (kind, name) = (text(&["kind"]), text(&["metadata", "name"]));
+        let kind = item.get("kind").map_or("", Node::text_or_null);
+        let name = name(item);
         let missing = if kind.is_empty() {
             "kind"
         } else if name.is_empty() && !kind.ends_with("List") {
@@ -57,7 +69,7 @@ pub(crate) fn check_names(items: &[Node], numbered_by: Option<&str>) -> Result<(
 fn check_unique(items: &[Node], id: fn(&Node) -> String) -> Result<(), String> {
     let mut known = HashSet::new();
     for item in items {
-        let (kind, name) = (item.kind(), item.name());
+        let (kind, name) = (item.kind(), name(item));
         let place = effective_namespace(item);
         if !known.insert(format!("{}|{kind}|{name}|{place}", item.api_version())) {
             return Err(format!(
@@ -74,7 +86,7 @@ pub(crate) fn is_cluster_scoped(object: &Node) -> bool {
 }
 
 pub(crate) fn effective_namespace(object: &Node) -> &str {
-    match object.namespace() {
+    match namespace(object) {
         _ if is_cluster_scoped(object) => "_non_namespaceable_",
         "" => "default",
         namespace => namespace,

@@ -119,25 +119,25 @@ impl Report {
             }
             node
         });
-        let put_part = |node: &mut Node, name: &str, part: &Option<Node>| {
+        let put_part = |node: &mut Node, name: &str, part: Option<Node>| {
             if let Some(part) = part
                 && (form != Form::OldFramework || !part.fields().is_empty())
             {
-                node.insert(name, part.clone());
+                node.insert(name, part);
             }
         };
         if alphabetical {
-            put_part(&mut node, "field", &field);
-            put_part(&mut node, "file", &file);
+            put_part(&mut node, "field", field);
+            put_part(&mut node, "file", file);
             put(&mut node, "message", &self.message);
-            put_part(&mut node, "resourceRef", &reference);
+            put_part(&mut node, "resourceRef", reference);
             put(&mut node, "severity", severity);
         } else {
             put(&mut node, "message", &self.message);
             put(&mut node, "severity", severity);
-            put_part(&mut node, "resourceRef", &reference);
-            put_part(&mut node, "field", &field);
-            put_part(&mut node, "file", &file);
+            put_part(&mut node, "resourceRef", reference);
+            put_part(&mut node, "field", field);
+            put_part(&mut node, "file", file);
         }
         node
     }

@@ -44,7 +44,8 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(
     config: &'de Node,
     go_type: &str,
 ) -> Result<T, String> {
-    typed::read(config, Scalars::Strict)
+    typed::check_keys(config)
+        .and_then(|()| typed::read(config, Scalars::Strict))
         .map_err(|error| format!("unable to convert object to *{go_type} with error: {error}"))
 }
 
@@ -57,7 +58,7 @@ fn is_placeholder(config: &Node) -> bool {
             .is_some_and(|data| data.fields().is_empty())
 }
 
-/// What is told where no configuration is given.
+/// The error if no configuration is given.
 pub(crate) fn tell_missing(list: &mut ResourceList) {
     list.results
         .push(Report::info("`FunctionConfig` is not given"));

@@ -4,9 +4,8 @@
 mod path;
 mod search;
 
-use regex::Regex;
-
 use crate::{
+    expression,
     function::{Clock, Function, Stop, report_failure},
     go,
     list::{ResourceList, W0, W1, W2, W3_2026, places},
@@ -104,9 +103,10 @@ impl Function for SearchReplace {
         let mut searched = Ok(());
         for item in &mut list.items {
             clock.check()?;
-            let path = match self.knows_internal_path {
-                true => item.path(),
-                false => item.annotation(LEGACY_PATH),
+            let path = if self.knows_internal_path {
+                item.path()
+            } else {
+                item.annotation(LEGACY_PATH)
             };
             let path = path.to_owned();
             if self.copies_path {
@@ -121,9 +121,10 @@ impl Function for SearchReplace {
                 _ => {}
             }
             search.file = path;
-            searched = match search.sets_one_path() {
-                true => search.put_by_path(item),
-                false => search.walk(item, &mut String::new()).map_err(Stop::Failed),
+            searched = if search.sets_one_path() {
+                search.put_by_path(item)
+            } else {
+                search.walk(item, &mut String::new()).map_err(Stop::Failed)
             };
             if searched.is_err() {
                 break;
@@ -191,30 +192,8 @@ impl SearchReplace {
         }
         let by_regex = match expression.as_str() {
             "" => None,
-            expression => Some(Regex::new(expression).map_err(|error| {
-                let reason = error.to_string();
-                let reason = reason
-                    .lines()
-                    .last()
-                    .unwrap_or("")
-                    .trim_start_matches("error: ");
-                format!(
-                    "error parsing regexp: {}: `{expression}`",
-                    go_reason(reason)
-                )
-            })?),
+            expression => Some(expression::compile(expression)?),
         };
         Ok(Search { by_regex, ..search })
-    }
-}
-
-/// What Go says where the engine here says this, for the frequent mistakes.
-fn go_reason(reason: &str) -> &str {
-    match reason {
-        "unclosed group" => "missing closing )",
-        "unopened group" => "unexpected )",
-        "unclosed character class" => "missing closing ]",
-        "repetition operator missing expression" => "missing argument to repetition operator",
-        other => other,
     }
 }

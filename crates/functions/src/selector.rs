@@ -23,7 +23,7 @@ impl Selector {
         let mut conditions = Vec::new();
         for part in parts(text) {
             conditions.push(condition(part.trim()).ok_or_else(|| {
-                format!("unable to parse requirement: {part:?} is no label selector")
+                format!("unable to parse requirement: {part:?} is not a label selector")
             })?);
         }
         Ok(Self(conditions))

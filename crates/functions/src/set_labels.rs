@@ -163,7 +163,7 @@ impl Labeller {
         if kind.has_pods
             && let Some(template) = spec.get_mut("template")
         {
-            // What is wrong with a template is not told.
+            // Errors in a template are not reported.
             if self.pod(template, ".spec.template").is_err() {
                 return Ok(());
             }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 use config::{Config, about_config, configure};
-use visits::{OnPanic, Scope, Visits, WrongConfig};
+use visits::{OnPanic, Scope, Visits, WEBHOOK, WrongConfig};
 
 const UPSTREAM: &str = "internal.kpt.dev/upstream-identifier";
 const DEFAULT: &str = "default";
@@ -201,7 +201,8 @@ fn identity(object: &Node) -> Option<String> {
 
 /// The annotation that says where the object comes from. A value that is not text does not count.
 fn upstream(object: &Node) -> &str {
-    object.text_at(&["metadata", "annotations", UPSTREAM])
+    let upstream = object.annotation_node(UPSTREAM);
+    upstream.and_then(Node::as_text).unwrap_or("")
 }
 
 /// Namespace and name that the object had in the package that it comes from.
@@ -315,20 +316,12 @@ impl Moves {
 
     /// Objects outside of namespaces may be one, or name one.
     fn in_cluster_scoped(&mut self, object: &mut Node) -> Result<(), Stop> {
-        const WEBHOOK: [&str; 6] = [
-            "spec",
-            "conversion",
-            "webhook",
-            "clientConfig",
-            "service",
-            "namespace",
-        ];
         if object.is_a("", "v1", "Namespace") {
             let (_, origin) = origin(object)?;
             let name = self.moved(&origin, object.name(), || object.describe());
             let _ = object.set_text_at(&["metadata", "name"], &name);
         } else if object.is_a("apiextensions.k8s.io", "v1", "CustomResourceDefinition") {
-            self.at(object, &WEBHOOK)?;
+            self.at(object, WEBHOOK)?;
         } else if object.is_a("apiregistration.k8s.io", "v1", "APIService") {
             self.at(object, &["spec", "service", "namespace"])?;
         } else if matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding") {

@@ -44,7 +44,7 @@ struct SetProjectId {
     image: &'static str,
     /// The types that Kptfiles are read into.
     types: Types,
-    /// The annotation that tells an object's file.
+    /// The annotation that names an object's file.
     path: &'static str,
     /// Lines that the library adds to an object before it is read, and that are not
     /// in our lists: the object's number.

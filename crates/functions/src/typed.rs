@@ -9,6 +9,7 @@
 
 mod configs;
 mod deserializer;
+mod keys;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ use crate::{
 };
 
 pub use configs::{ConfigMap, check_own};
+pub(crate) use keys::check_keys;
 
 /// What becomes of scalars whose field is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,7 +35,7 @@ const V0_1_0: UpsertResource = UpsertResource {
 #[derive(Debug)]
 struct UpsertResource {
     knows_lists_and_targets: bool,
-    /// The annotations that tell where an object is written to.
+    /// The annotations that say where an object is written to.
     place: [&'static str; 2],
 }
 
@@ -76,7 +76,14 @@ impl Function for UpsertResource {
             }
             let is_odd = |metadata: &Node| !metadata.is_mapping() && !metadata.is_null();
             if object.get("metadata").is_some_and(is_odd) {
-                return Err(Stop::Failed("wrong node kind: expected MappingNode".into()));
+                // In the place of another one, Go notices only when it writes the list, and cannot.
+                let is_in_place = list.items.iter().any(|item| self.replaces(&object, item));
+                let stop = if is_in_place {
+                    Stop::Refused
+                } else {
+                    Stop::Failed
+                };
+                return Err(stop("wrong node kind: expected MappingNode".into()));
             }
             self.upsert(&mut list.items, object, clock)?;
         }
@@ -116,10 +123,7 @@ impl UpsertResource {
         let mut replaced = false;
         for item in items.iter_mut() {
             clock.check()?;
-            let is_config = FUNCTION
-                .iter()
-                .any(|name| !item.annotation(name).is_empty());
-            if is_config || !self.is_same(&object, item) {
+            if !self.replaces(&object, item) {
                 continue;
             }
             let mut kept = own.clone();
@@ -133,9 +137,10 @@ impl UpsertResource {
         }
         if !replaced {
             let mut added = object;
-            let target = match self.knows_lists_and_targets {
-                true => target(&added).to_owned(),
-                false => String::new(),
+            let target = if self.knows_lists_and_targets {
+                target(&added).to_owned()
+            } else {
+                String::new()
             };
             let mut own = own;
             if !target.is_empty() {
@@ -145,6 +150,13 @@ impl UpsertResource {
             items.push(added);
         }
         Ok(())
+    }
+
+    /// Whether the object goes into the place of this item.
+    fn replaces(&self, object: &Node, item: &Node) -> bool {
+        let is_set = |name: &&str| !item.annotation(name).is_empty();
+        let is_config = FUNCTION.iter().any(is_set);
+        !is_config && self.is_same(object, item)
     }
 
     fn is_same(&self, object: &Node, item: &Node) -> bool {
@@ -159,7 +171,7 @@ impl UpsertResource {
         if !self.knows_lists_and_targets {
             return same;
         }
-        // Here a null is no target.
+        // Here a null does not count as a target.
         let target = object.annotation(TARGET);
         same && object.group_version().0 == item.group_version().0
             && (target.is_empty() || target == item.annotation(self.place[0]))

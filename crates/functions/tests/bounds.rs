@@ -77,13 +77,62 @@ fn a_large_label_on_many_items() -> String {
     list(&config, &items)
 }
 
+const REPLACEMENTS: &str = "  apiVersion: fn.kpt.dev/v1alpha1\n  kind: ApplyReplacements\n  \
+                            metadata: {name: c}\n  replacements:\n";
+const OBJECT: &str = "- apiVersion: v1\n  kind: A\n  metadata: {name: a}\n";
+
+/// Each of the expressions is as large as one may be.
+fn many_expressions() -> String {
+    let reject = |at| format!("        - {{kind: 'a{at}[^a]{{250}}'}}\n");
+    let rejects: String = (0..1000).map(reject).collect();
+    let config = format!(
+        "{REPLACEMENTS}  - source: {{kind: A, fieldPath: metadata.name}}\n    targets:\n    - \
+         select: {{kind: A}}\n      fieldPaths: [spec.b]\n      reject:\n{rejects}"
+    );
+    list(&config, OBJECT)
+}
+
+fn search(data: &str, value: &str) -> String {
+    let config =
+        format!("  apiVersion: v1\n  kind: ConfigMap\n  metadata: {{name: c}}\n  data:\n{data}");
+    list(&config, &format!("{OBJECT}  v: {value}\n"))
+}
+
+/// A large value in each of many places of another one.
+fn a_group_put_many_times() -> String {
+    let put = "${1}".repeat(10_000);
+    let data = format!("    by-value-regex: (y.*)\n    put-value: {put}\n");
+    search(&data, &"y".repeat(100_000))
+}
+
+/// For each of its states an engine remembers where each group is.
+fn an_expression_with_many_groups() -> String {
+    let groups = "(.*)".repeat(250);
+    let data = format!("    by-value-regex: '{groups}'\n    put-value: x\n");
+    search(&data, "a")
+}
+
+/// Likewise, for texts so long that the clock is read: each expression needs 40 MB.
+fn patterns_with_many_groups() -> String {
+    let (groups, text) = ("(.*)".repeat(240), "ax".repeat(1000));
+    let field = |at| format!("  v{at}: {text} # kpt-set: ${{s}}{at}{groups}\n");
+    let fields: String = (0..4).map(field).collect();
+    let input = search("    s: b\n", "c");
+    input.replace("  v: c\n", &fields)
+}
+
 /// The only test of this file: memory is counted for the whole process.
 #[test]
 fn what_a_run_makes_of_its_list_is_bounded() {
     for (function, input) in [
+        // In an order in which none is blamed for what the allocator keeps of another one.
+        ("apply-setters@v0.1.0", patterns_with_many_groups()),
         ("apply-setters", setters_that_name_setters()),
         ("apply-setters@v0.2.2", setters_that_name_setters()),
         ("apply-replacements", a_spec_copied_into_itself()),
+        ("apply-replacements", many_expressions()),
+        ("search-replace", a_group_put_many_times()),
+        ("search-replace", an_expression_with_many_groups()),
         ("set-labels", a_large_label_on_many_items()),
         ("set-annotations", a_large_label_on_many_items()),
     ] {

@@ -2,11 +2,11 @@
 //!
 //! | exit | standard output | verdict |
 //! |---|---|---|
-//! | 0 | a ResourceList | its bytes, untouched; results of severity error are told, not failed |
+//! | 0 | a ResourceList | its bytes, untouched; results of severity error are reported, the call succeeds |
 //! | 0 | anything else | unreadable output |
 //! | not 0 | a ResourceList with results | failed, with those results |
 //! | not 0 | anything else | failed, with exit code or signal |
-//! | 0 | no end of it by the deadline | held open: never a list that may lack items |
+//! | 0 | still open at the deadline | held open: never a list that may lack items |
 //!
 //! The log goes with every verdict. A function that could not be started, wrote
 //! too much or took too long gets an error of the same type, so that callers

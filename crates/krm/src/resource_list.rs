@@ -1,11 +1,11 @@
 //! Recognises a ResourceList and reads its `results`, never its items.
 //!
 //! A list can be megabytes of somebody's Secrets; it passes through as opaque
-//! bytes. A ResourceList is recognised by its `kind` alone. What functions really
-//! write (block YAML with its keys at the margin, or JSON) is cut into its
-//! top-level [`sections`] without being parsed; anything else is walked event by
-//! event by a YAML parser, which builds nothing either. Aliases are never
-//! followed, so there is no bomb to go off.
+//! bytes. A ResourceList is recognised by its `kind` alone. Output in the usual
+//! forms (block YAML with its keys at the margin, or JSON) is cut into its
+//! top-level [`sections`] without being parsed; in any other form a YAML parser
+//! walks it event by event and builds no tree either. Aliases are never followed,
+//! so that they cannot be used as a bomb.
 
 mod events;
 mod results;
@@ -16,7 +16,7 @@ use std::fmt;
 pub use results::{FunctionResult, Results};
 
 /// The kind by which a ResourceList is recognised.
-pub const KIND: &str = "ResourceList";
+pub(crate) const KIND: &str = "ResourceList";
 
 /// A recognised list: which parts of the text are which.
 #[derive(Debug)]

@@ -23,13 +23,13 @@ pub struct InvalidVersion(pub String);
 
 impl Version {
     /// The text that it was read from.
-    pub fn original(&self) -> &str {
+    pub(crate) fn original(&self) -> &str {
         &self.original
     }
 
     /// Whether all three numbers were spelled out. A tag such as `v0.4` usually
     /// moves, and only counts as 0.4.0.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let numbers = self.original.split(['-', '+']).next().unwrap_or_default();
         numbers.matches('.').count() == 2
     }

@@ -1,9 +1,7 @@
 //! Paths of replacements: `spec.containers.[name=web].image`, `list.0`, `list.*`.
 
-use regex::Regex;
-
 use crate::{
-    fieldspec,
+    expression, fieldspec,
     yaml::{Content, Node, SequenceIndent, Tag, kind_name, write_node},
 };
 
@@ -27,9 +25,10 @@ pub(super) fn split(path: &str, keeps_first: bool) -> Vec<String> {
                 break;
             }
         }
-        match bracketed.contains('=') {
-            true => result.push(bracketed),
-            false => result.push(bracketed.trim_matches(['[', ']']).to_owned()),
+        if bracketed.contains('=') {
+            result.push(bracketed);
+        } else {
+            result.push(bracketed.trim_matches(['[', ']']).to_owned());
         }
     }
     result
@@ -189,7 +188,7 @@ fn visit_matches(
     at: &mut dyn FnMut(&mut Node),
 ) -> Result<usize, String> {
     let (field, value) = field_and_value(part)?;
-    let regex = Regex::new(value).map_err(|error| error.to_string())?;
+    let expression = expression::compile(value)?;
     expect(node, node.is_sequence(), "SequenceNode")?;
     let Some(items) = node.items_mut() else {
         return Ok(0);
@@ -200,7 +199,9 @@ fn visit_matches(
         } else {
             item.get(field)
         };
-        told.is_some_and(|told| regex.is_match(write_node(told, SequenceIndent::Compact).trim()))
+        told.is_some_and(|told| {
+            expression.is_match(write_node(told, SequenceIndent::Compact).trim())
+        })
     };
     let mut count = 0;
     for item in items.iter_mut().filter(|item| fits(item)) {

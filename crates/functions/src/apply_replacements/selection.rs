@@ -1,9 +1,15 @@
 //! Which objects a replacement is about: by identity, labels and annotations.
 
-use regex::Regex;
+use std::rc::Rc;
 
 use super::config::{Selector as Wanted, Target};
-use crate::{fieldspec::id_of, object::group_version, selector::Selector, yaml::Node};
+use crate::{
+    expression::{self, Expression},
+    fieldspec::id_of,
+    object::group_version,
+    selector::Selector,
+    yaml::Node,
+};
 
 /// The parts of an object's identity that a selector names: group, version, kind,
 /// name and namespace.
@@ -23,7 +29,13 @@ impl Id {
         let id = |kind: &str, name: &str, namespace: &str| {
             Self([group, version, kind, name, namespace].map(str::to_owned))
         };
-        let mut ids = vec![id(object.kind(), object.name(), object.namespace())];
+        // A number is as good as text.
+        let part = |path: &[&str]| {
+            let scalar = object.at(path).filter(|node| !node.is_null());
+            scalar.and_then(Node::value).unwrap_or("")
+        };
+        let name = part(&["metadata", "name"]);
+        let mut ids = vec![id(part(&["kind"]), name, part(&["metadata", "namespace"]))];
         let annotations = object.at(&["metadata", "annotations"]);
         let has_names = annotations.is_some_and(|it| it.get(&format!("{PREVIOUS}Names")).is_some());
         if !has_names {
@@ -88,7 +100,7 @@ pub(super) struct Choice<'a> {
 /// A selector's identity, in the form in which it is compared.
 enum Part {
     Exact(Id),
-    Expressions(Box<[Option<Regex>; 5]>),
+    Expressions(Box<[Option<Rc<Expression>>; 5]>),
 }
 
 impl Part {
@@ -101,9 +113,8 @@ impl Part {
         for (expression, part) in expressions.iter_mut().zip(&id.0) {
             if !part.is_empty() {
                 let anchored = format!("^(?:{part})$");
-                let compiled = Regex::new(&anchored).map_err(|error| {
-                    format!("error creating target selector: error parsing regexp: {error}")
-                })?;
+                let compiled = expression::compile(&anchored)
+                    .map_err(|error| format!("error creating target selector: {error}"))?;
                 *expression = Some(compiled);
             }
         }

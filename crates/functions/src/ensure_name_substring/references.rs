@@ -34,8 +34,8 @@ pub(super) fn fix(objects: &mut [Object], clock: &Clock) -> Result<(), Stop> {
             version: version.to_owned(),
             kind: node.kind().to_owned(),
             old_name: object.old_name.clone()?,
-            name: node.name().to_owned(),
-            namespace: node.namespace().to_owned(),
+            name: resmap::name(node).to_owned(),
+            namespace: resmap::namespace(node).to_owned(),
             effective_namespace: resmap::effective_namespace(node).to_owned(),
             is_cluster_scoped: resmap::is_cluster_scoped(node),
             id: id(node),
@@ -197,7 +197,7 @@ impl Referrer {
         let Some(name) = node.get("name") else {
             return Err("path config error; no 'name' field in node".into());
         };
-        // One that is no text has no words.
+        // A value that is not text has no words.
         let name = name.value().unwrap_or("").to_owned();
         let namespace = node.get("namespace").map(|it| it.value().unwrap_or(""));
         let is_here = |target: &Target| namespace.is_none_or(|it| target.effective_namespace == it);

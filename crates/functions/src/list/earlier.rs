@@ -76,9 +76,10 @@ fn structure(node: &Node, go_type: &str, fields: &Fields) -> Result<Option<Node>
             written.push((Node::plain(*name), value));
         }
     }
-    Ok(Some(match written.is_empty() {
-        true => encode::mapping(Vec::new()),
-        false => Node::mapping(written),
+    Ok(Some(if written.is_empty() {
+        encode::mapping(Vec::new())
+    } else {
+        Node::mapping(written)
     }))
 }
 
@@ -109,9 +110,12 @@ fn tags(node: &Node) -> Result<Option<Node>, String> {
     }
     let mut tags = Vec::new();
     for (key, value) in node.fields() {
-        let text = |node: &Node| match node.is_null() {
-            true => Ok(String::new()),
-            false => node.value().map(str::to_owned).ok_or(wrong(node, "string")),
+        let text = |node: &Node| {
+            if node.is_null() {
+                Ok(String::new())
+            } else {
+                node.value().map(str::to_owned).ok_or(wrong(node, "string"))
+            }
         };
         tags.push((text(key)?, encoded(&text(value)?)));
     }

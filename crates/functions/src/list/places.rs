@@ -20,6 +20,9 @@ const PAIRS: [(&str, [&str; 2]); 3] = [
 pub(crate) const MIGRATION: &str =
     "internal.config.kubernetes.io/annotations-migration-resource-id";
 
+/// Where they are in an object. Objects are many: each looks for the place once.
+const ANNOTATIONS: &[&str] = &["metadata", "annotations"];
+
 /// What a list had before the function ran.
 #[derive(Debug)]
 pub(super) struct Before {
@@ -33,10 +36,14 @@ pub(super) struct Before {
 pub(super) fn complete(items: &mut [Node]) -> Result<Before, String> {
     let mut found: Option<[bool; 2]> = None;
     let mut consistent = true;
-    let mut places = Vec::new();
+    let mut places = Vec::with_capacity(items.len());
     for (number, item) in items.iter_mut().enumerate() {
         annotate(item, MIGRATION, &number.to_string())?;
-        let has = |name: &str| item.at(&["metadata", "annotations", name]).is_some();
+        let Some(annotations) = item.at_mut(ANNOTATIONS) else {
+            places.push(Default::default());
+            continue;
+        };
+        let has = |name: &str| annotations.get(name).is_some();
         let spelt = [0, 1].map(|at| PAIRS.iter().any(|(_, names)| has(names[at])));
         if spelt != [false, false] {
             consistent &= *found.get_or_insert(spelt) == spelt;
@@ -44,11 +51,11 @@ pub(super) fn complete(items: &mut [Node]) -> Result<Before, String> {
         places.push(
             [[PATH, LEGACY_PATH], [INDEX, LEGACY_INDEX]].map(|[new, old]| {
                 let name = if has(new) { new } else { old };
-                item.annotation(name).to_owned()
+                text(annotations, name).to_owned()
             }),
         );
-        copy(item);
-        check(item)?;
+        copy(annotations);
+        check(annotations)?;
     }
     if !consistent {
         return Err("the annotation formatting in the input resources is not consistent".into());
@@ -63,44 +70,46 @@ pub(super) fn complete(items: &mut [Node]) -> Result<Before, String> {
 /// Leaves the objects the spellings that the list had.
 pub(super) fn restore(items: &mut [Node], before: &Before) -> Result<(), String> {
     for item in items {
-        copy(item);
-        follow(item, before)?;
+        let Some(annotations) = item.at_mut(ANNOTATIONS) else {
+            continue;
+        };
+        copy(annotations);
+        follow(annotations, before)?;
         for (at, is_used) in before.spellings.into_iter().enumerate() {
-            let annotations = item.at_mut(&["metadata", "annotations"]);
-            if let (Some(annotations), false) = (annotations, is_used) {
+            if !is_used {
                 for (_, names) in PAIRS {
                     annotations.remove(names[at]);
                 }
             }
         }
-        check(item)?;
-        if let Some(annotations) = item.at_mut(&["metadata", "annotations"]) {
-            annotations.remove(MIGRATION);
-        }
+        check(annotations)?;
+        annotations.remove(MIGRATION);
     }
     Ok(())
 }
 
 /// Where the function changed one spelling, the other one follows.
-fn follow(item: &mut Node, before: &Before) -> Result<(), String> {
-    let number = item.annotation(MIGRATION);
+fn follow(annotations: &mut Node, before: &Before) -> Result<(), String> {
+    let number = text(annotations, MIGRATION);
     let known = number
         .parse()
         .ok()
         .and_then(|at: usize| before.places.get(at));
     let Some(places) = known else { return Ok(()) };
     for ((what, [new, old]), was) in PAIRS.iter().zip(places) {
-        let [is_new, is_old] = [new, old].map(|name| item.annotation(name).to_owned());
         if was.is_empty() {
             continue;
         }
-        if is_new != *was && is_old != *was && is_new != is_old {
+        let [is_new, is_old] = [new, old].map(|name| text(annotations, name));
+        if is_new != was && is_old != was && is_new != is_old {
             return Err(mismatched(what));
         }
-        if is_new != *was {
-            set(item, old, &is_new);
-        } else if is_old != *was {
-            set(item, new, &is_old);
+        if is_new != was {
+            let value = is_new.to_owned();
+            set(annotations, old, &value);
+        } else if is_old != was {
+            let value = is_old.to_owned();
+            set(annotations, new, &value);
         }
     }
     Ok(())
@@ -158,7 +167,7 @@ pub(super) fn annotate(item: &mut Node, name: &str, value: &str) -> Result<(), S
     if !inner.is_mapping() {
         return Err("wrong node kind: expected MappingNode".into());
     }
-    set_in(inner, name, value);
+    set(inner, name, value);
     Ok(())
 }
 
@@ -166,9 +175,9 @@ fn mismatched(what: &str) -> String {
     format!("resource input to function has mismatched legacy and internal {what} annotations")
 }
 
-fn check(item: &Node) -> Result<(), String> {
+fn check(annotations: &Node) -> Result<(), String> {
     for (what, names) in PAIRS {
-        let [new, old] = names.map(|name| item.annotation(name));
+        let [new, old] = names.map(|name| text(annotations, name));
         if !new.is_empty() && !old.is_empty() && new != old {
             return Err(mismatched(what));
         }
@@ -178,33 +187,45 @@ fn check(item: &Node) -> Result<(), String> {
 
 /// Gives an object both spellings, the newer one's value where they differ.
 pub(crate) fn equalise(item: &mut Node) {
+    let differ = |annotations: &Node| {
+        let mut pairs = PAIRS.iter();
+        pairs.any(|(_, [new, old])| text(annotations, new) != text(annotations, old))
+    };
+    // Looked at before it is changed: what nobody changes stays text.
+    if !item.at(ANNOTATIONS).is_some_and(differ) {
+        return;
+    }
+    let Some(annotations) = item.at_mut(ANNOTATIONS) else {
+        return;
+    };
     for (_, [new, old]) in PAIRS {
-        let value = item.annotation(new).to_owned();
-        if !value.is_empty() && item.annotation(old) != value {
-            set(item, old, &value);
+        let value = text(annotations, new);
+        if !value.is_empty() && text(annotations, old) != value {
+            let value = value.to_owned();
+            set(annotations, old, &value);
         }
     }
-    copy(item);
+    copy(annotations);
 }
 
 /// Where an object has one spelling it gets the other.
-fn copy(item: &mut Node) {
+fn copy(annotations: &mut Node) {
     for (_, [new, old]) in PAIRS {
-        match [new, old].map(|name| item.annotation(name).to_owned()) {
-            [value, missing] if missing.is_empty() && !value.is_empty() => set(item, old, &value),
-            [missing, value] if missing.is_empty() && !value.is_empty() => set(item, new, &value),
-            _ => {}
-        }
+        let (missing, value) = match [new, old].map(|name| text(annotations, name)) {
+            [value, ""] if !value.is_empty() => (old, value.to_owned()),
+            ["", value] if !value.is_empty() => (new, value.to_owned()),
+            _ => continue,
+        };
+        set(annotations, missing, &value);
     }
 }
 
-fn set(item: &mut Node, name: &str, value: &str) {
-    if let Some(annotations) = item.at_mut(&["metadata", "annotations"]) {
-        set_in(annotations, name, value);
-    }
+/// The text of an annotation; empty if there is none.
+fn text<'a>(annotations: &'a Node, name: &str) -> &'a str {
+    annotations.get(name).map_or("", Node::text_or_null)
 }
 
-fn set_in(annotations: &mut Node, name: &str, value: &str) {
+fn set(annotations: &mut Node, name: &str, value: &str) {
     match annotations.get_mut(name) {
         // Its comments go with the value that it had.
         Some(annotation) => {

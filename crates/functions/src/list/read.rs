@@ -1,4 +1,4 @@
-//! Reading lists, and what the libraries say of those that are none.
+//! Reads lists, with the libraries' errors for text that is not a list.
 
 use super::{KIND, ResourceList, ResultStyle, earlier, places};
 use crate::{
@@ -147,7 +147,7 @@ impl ResourceList {
     }
 }
 
-/// The SDK's name of a node's type, which its errors tell.
+/// The SDK's name of a node's type, for its errors.
 fn variant(node: &Node) -> &'static str {
     match node.content {
         Content::Sequence { .. } => "*internal.SliceVariant",
@@ -156,7 +156,7 @@ fn variant(node: &Node) -> &'static str {
     }
 }
 
-/// yaml.v3's number of a node's kind, which its errors tell.
+/// yaml.v3's number of a node's kind, for its errors.
 fn kind_number(node: &Node) -> u8 {
     match node.content {
         Content::Sequence { .. } => 2,

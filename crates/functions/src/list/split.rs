@@ -2,7 +2,7 @@
 //! them stay text; the parser reads the others, each with what is beside it in the
 //! list, so that it means the same there.
 //!
-//! Whatever is in doubt is left to the parser as a whole: `None`.
+//! If anything is in doubt, the answer is `None`, and the parser reads the whole list.
 
 use std::rc::Rc;
 
@@ -197,9 +197,10 @@ impl Items {
         };
         // What follows decides where a block ends.
         let is_next_an_object = self.is_dash(self.rest());
-        let next = match is_next_an_object {
-            true => format!("{:1$}- next\n", "", self.dash),
-            false => "next: next\n".to_owned(),
+        let next = if is_next_an_object {
+            format!("{:1$}- next\n", "", self.dash)
+        } else {
+            "next: next\n".to_owned()
         };
         let text = format!("{ITEMS}{}{next}", &self.source[odd.start..self.at]);
         let (_, mut items) = fields(&text, odd.line - 1)?.into_iter().next()?;

@@ -1,10 +1,12 @@
 //! Patterns of paths.
 
-use regex::Regex;
+use std::rc::Rc;
+
+use crate::expression::{self, Expression};
 
 /// The expression of a glob: `*` and `?` stay within a directory, `**` alone in its
 /// place stands for any number of directories.
-pub(super) fn glob(glob: &str) -> Result<Regex, String> {
+pub(super) fn glob(glob: &str) -> Result<Rc<Expression>, String> {
     let bad = || "syntax error in pattern".to_owned();
     let mut expression = String::from("(?s)^");
     let mut depth = 0usize;
@@ -62,7 +64,7 @@ pub(super) fn glob(glob: &str) -> Result<Regex, String> {
         return Err(bad());
     }
     expression.push('$');
-    Regex::new(&expression).map_err(|_| bad())
+    expression::compile(&expression).map_err(|_| bad())
 }
 
 /// `*` stands for one element of a path, `**` for any number of them.

@@ -1,24 +1,25 @@
 //! One search through the objects of a list: what fits is set, commented, and reported.
 
-use regex::Regex;
+use std::{fmt::Write as _, rc::Rc};
 
 use crate::{
     apply_replacements::{
         getter::{self, Wording},
         path::Leaf,
     },
+    expression::Expression,
     function::Stop,
     go, meter,
     results::{Report, field_text},
-    yaml::{Content, Node, SequenceIndent, Tag, kind_name, write_node},
+    yaml::{Content, Node, ScalarStyle, SequenceIndent, Tag, kind_name, write_node},
 };
 
 #[derive(Default)]
 pub(super) struct Search {
     pub(super) by_value: String,
-    pub(super) by_regex: Option<Regex>,
+    pub(super) by_regex: Option<Rc<Expression>>,
     /// Paths of files that are looked at; `None` for all.
-    pub(super) by_file: Option<Result<Regex, String>>,
+    pub(super) by_file: Option<Result<Rc<Expression>, String>>,
     pub(super) puts_text: bool,
     pub(super) by_path: String,
     pub(super) put_value: String,
@@ -43,13 +44,12 @@ impl Search {
         let Some((last, parents)) = path.split_last() else {
             return Ok(());
         };
-        let parent = match self.puts_text {
-            true => {
-                let parents: Vec<String> = parents.iter().map(|part| (*part).to_owned()).collect();
-                let create = Some(Leaf::Mapping);
-                getter::get(object, &parents, create, Wording::WithContents)?
-            }
-            false => Some(self.old_parent(object, parents)?),
+        let parent = if self.puts_text {
+            let parents: Vec<String> = parents.iter().map(|part| (*part).to_owned()).collect();
+            let create = Some(Leaf::Mapping);
+            getter::get(object, &parents, create, Wording::WithContents)?
+        } else {
+            Some(self.old_parent(object, parents)?)
         };
         if let Some(node) = parent.filter(|node| !self.puts_text || !node.is_null()) {
             if !node.is_mapping() {
@@ -84,18 +84,21 @@ impl Search {
     }
 
     fn put(&self, node: &mut Node, name: &str) {
-        let mut value = match self.puts_text {
-            true => field_text(&self.put_value),
-            false => Node::text(self.put_value.as_str()),
+        let mut value = if self.puts_text {
+            field_text(&self.put_value)
+        } else {
+            Node::text(self.put_value.as_str())
         };
         value.tag = Tag::None;
         match node.get_mut(name) {
             // The comments of what was there go with it.
             Some(current) => {
-                if let (Content::Scalar { style, .. }, Content::Scalar { style: new, .. }) =
-                    (&current.content, &mut value.content)
-                {
-                    *new = *style;
+                if let Content::Scalar { style: new, .. } = &mut value.content {
+                    // As that was written; a list or a mapping had no quotes.
+                    *new = match &current.content {
+                        Content::Scalar { style, .. } => *style,
+                        _ => ScalarStyle::Plain,
+                    };
                 }
                 *current = value;
             }
@@ -152,7 +155,7 @@ impl Search {
             Content::Sequence { items, .. } => {
                 let length = path.len();
                 for (at, item) in items.iter_mut().enumerate() {
-                    path.push_str(&format!("[{at}]"));
+                    let _ = write!(path, "[{at}]");
                     self.walk(item, path)?;
                     path.truncate(length);
                 }
@@ -242,11 +245,11 @@ impl Search {
             return Ok(text.to_owned());
         };
         let mut resolved = text.to_owned();
-        if let Some(captures) = regex.captures(value) {
-            for (at, group) in captures.iter().enumerate().skip(1) {
-                let group = group.map_or("", |group| group.as_str());
-                resolved = resolved.replace(&format!("${{{at}}}"), group);
-            }
+        for (at, group) in regex.groups(value).into_iter().flatten().enumerate() {
+            let place = format!("${{{}}}", at + 1);
+            let filled = meter::replaced(&resolved, &place, group.unwrap_or(""));
+            // Once the run is over nobody looks at the reason.
+            resolved = filled.map_err(|_| String::new())?;
         }
         let is_group = |rest: &str| {
             let name = rest.split_once('}').map_or("", |(name, _)| name);

@@ -1,7 +1,7 @@
 //! `set-image` v0.1.1: images in kustomize's fields of any kind, each change a result.
 //!
-//! Objects pass through JSON. The configuration is read without a runner of the SDK: what is
-//! wrong with it is told on standard error only.
+//! Objects pass through JSON. The configuration is read without a runner of the SDK: errors
+//! in it are written to standard error only.
 
 use serde::Deserialize;
 

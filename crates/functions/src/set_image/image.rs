@@ -1,8 +1,11 @@
 //! The image that is wanted, and what becomes of an image that it names: three rules,
 //! one of the function's own and two of kustomize's.
 
-use regex::Regex;
+use std::rc::Rc;
+
 use serde::Deserialize;
+
+use crate::expression::{self, Expression};
 
 /// What the configuration says of the image.
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -31,7 +34,7 @@ pub(super) enum Rule {
 pub(super) struct Change<'a> {
     image: &'a Image,
     rule: Rule,
-    matcher: Regex,
+    matcher: Rc<Expression>,
 }
 
 impl<'a> Change<'a> {
@@ -41,11 +44,11 @@ impl<'a> Change<'a> {
             Rule::Own | Rule::TagAndDigest => "(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?",
             Rule::TagOrDigest => "(@sha256)?(:[a-zA-Z0-9_.{}-]*)?",
         };
-        let matcher = Regex::new(&format!("^{}{tag}$", image.name));
+        let matcher = expression::compile(&format!("^{}{tag}$", image.name))?;
         Ok(Self {
             image,
             rule,
-            matcher: matcher.map_err(|error| error.to_string())?,
+            matcher,
         })
     }
 

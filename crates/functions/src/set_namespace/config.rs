@@ -1,4 +1,4 @@
-//! What `set-namespace` is told.
+//! The configuration of `set-namespace`.
 
 use std::collections::BTreeMap;
 

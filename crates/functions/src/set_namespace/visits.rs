@@ -10,6 +10,7 @@ mod fields;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+pub(super) use fields::WEBHOOK;
 use fields::{Visitor, WrongField, renew};
 
 use super::{config::about_config, depends_on::namespaced_reference};
@@ -54,7 +55,7 @@ pub(super) enum WrongConfig {
 /// What becomes of a field of a wrong type, and of other panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnPanic {
-    /// A result tells what Go panicked with.
+    /// A result says what Go panicked with.
     Told,
     /// The program dies.
     Dies,
@@ -196,9 +197,12 @@ impl Visits {
         matcher: &str,
     ) -> Result<Result<String, String>, Stop> {
         let quoted = self.on_panic == OnPanic::Dies;
-        let quote = |text: &str| match quoted {
-            true => go::quote(text),
-            false => text.to_owned(),
+        let quote = |text: &str| {
+            if quoted {
+                go::quote(text)
+            } else {
+                text.to_owned()
+            }
         };
         let mut in_use = BTreeSet::new();
         self.all(list, clock, &mut |namespace| {

@@ -81,9 +81,10 @@ impl Function for ApplySetters {
             if self.needs_metadata && !has_metadata(item) {
                 return Err(fail(list, "missing Resource metadata".into()));
             }
-            let path = match self.knows_internal_path {
-                true => item.path(),
-                false => item.annotation(LEGACY_PATH),
+            let path = if self.knows_internal_path {
+                item.path()
+            } else {
+                item.annotation(LEGACY_PATH)
             };
             setting.file = path.to_owned();
             if let Some(object) = &mut setting.object {

@@ -63,9 +63,10 @@ impl Function for CreateSetters {
         creation.order();
         for item in &mut list.items {
             clock.check()?;
-            let path = match self.skips_annotations_of_kpt {
-                true => item.path(),
-                false => item.annotation(LEGACY_PATH),
+            let path = if self.skips_annotations_of_kpt {
+                item.path()
+            } else {
+                item.annotation(LEGACY_PATH)
             };
             creation.file = path.to_owned();
             match walk(&mut creation, item, "") {

@@ -1,4 +1,4 @@
-//! `list-setters`: tells which setters a package has, from its Kptfile and from
+//! `list-setters`: reports which setters a package has, from its Kptfile and from
 //! its comments.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ struct ListSetters {
     /// Whether a package without setters is an error.
     none_fails: bool,
     types: Types,
-    /// The annotation that tells an object's file.
+    /// The annotation that names an object's file.
     path: &'static str,
 }
 
@@ -114,7 +114,7 @@ impl ListSetters {
                     };
                     file.data()
                 }
-                // Nothing more can be told from this Kptfile.
+                // Nothing more can be learnt from this Kptfile.
                 None => return Ok(Vec::new()),
             };
             let given = given
@@ -140,7 +140,7 @@ struct Scalar {
     count: usize,
 }
 
-/// What a value is unless a field tells more.
+/// The type of a value, unless a field is more specific.
 const TEXT: &str = "str";
 
 impl Found {

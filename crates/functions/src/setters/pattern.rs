@@ -2,7 +2,7 @@
 
 const MARK: &str = "# kpt-set: ";
 
-/// The pattern of a comment; `None` if it is no setter comment.
+/// The pattern of a comment; `None` if it is not a setter comment.
 pub(super) fn of_comment(comment: &str) -> Option<&str> {
     let pattern = comment.strip_prefix(MARK)?.trim();
     (!pattern.is_empty()).then_some(pattern)
@@ -73,7 +73,7 @@ fn groups<'v>(line: &'v str, texts: &[&str]) -> Option<Vec<&'v str>> {
     }
     groups.push(rest);
     groups.reverse();
-    // What is behind the last text is no name's.
+    // The group behind the last text belongs to no name.
     groups.truncate(others.len());
     Some(groups)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Scalars, read};
+use super::{Scalars, check_keys, read};
 use crate::yaml::Node;
 
 /// Kubernetes' ConfigMap.
@@ -38,9 +38,13 @@ impl ConfigMap {
         let names_type = |error: &String| {
             error.contains("ConfigMap.kind ") || error.contains("ConfigMap.apiVersion ")
         };
-        read(config, Scalars::Strict).map_err(|error: String| match names_type(&error) {
-            true => embed(error, &embedded),
-            false => error,
+        check_keys(config)?;
+        read(config, Scalars::Strict).map_err(|error: String| {
+            if names_type(&error) {
+                embed(error, &embedded)
+            } else {
+                error
+            }
         })
     }
 }
@@ -71,6 +75,7 @@ pub fn check_own(
     texts: &[&'static str],
     maps: &[&'static str],
 ) -> Result<(), String> {
+    check_keys(config)?;
     // Go reads the fields in their order in JSON and reports the first one that is wrong.
     let mut errors: Vec<(&str, String)> = Vec::new();
     if let Err(error) = read::<Own>(config, Scalars::Strict) {

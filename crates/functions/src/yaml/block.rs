@@ -77,6 +77,14 @@ impl<T> Block<T> {
         }))
     }
 
+    /// The text of a block that nobody has looked into.
+    pub(super) fn unread(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) if text.read.get().is_none() => Some(text.written.text()),
+            _ => None,
+        }
+    }
+
     /// The text of a block that nobody has changed.
     pub(super) fn written(&self) -> Option<&Written> {
         match self {
@@ -98,7 +106,7 @@ impl<T: Entry> Deref for Block<T> {
 }
 
 impl<T: Entry> DerefMut for Block<T> {
-    /// Whoever may change entries gets them read: the text does not count from here on.
+    /// A caller that may change entries gets them parsed: the text does not count any more.
     fn deref_mut(&mut self) -> &mut Vec<T> {
         if let Self::Text(text) = self {
             let read = text.read.take();

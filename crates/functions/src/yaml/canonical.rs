@@ -201,9 +201,10 @@ fn value(written: &Written, of: &Part) -> Node {
                 column: *column,
                 indent: written.indent,
             };
-            let mut node = match is_mapping {
-                true => mapping(written),
-                false => sequence(written),
+            let mut node = if *is_mapping {
+                mapping(written)
+            } else {
+                sequence(written)
             };
             node.line = source.line_in_list(*first);
             return node;

@@ -2,6 +2,8 @@
 //! list entries by a key. An edit keeps the comments and the style of what was
 //! there.
 
+use memchr::memmem;
+
 use super::node::{Content, Node, ScalarStyle, Tag};
 use crate::meter;
 
@@ -77,6 +79,21 @@ impl Node {
         field.map(|(_, value)| value)
     }
 
+    /// The value of a field that few mappings have: one that is still text is not read to
+    /// find that it is not there. Keys stand in such a text as they are.
+    pub(crate) fn get_rare(&self, key: &str) -> Option<&Node> {
+        let unread = match &self.content {
+            Content::Mapping { fields, .. } => fields.unread(),
+            _ => None,
+        };
+        let is_missing = |text: &str| memmem::find(text.as_bytes(), key.as_bytes()).is_none();
+        if unread.is_some_and(is_missing) {
+            None
+        } else {
+            self.get(key)
+        }
+    }
+
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         let fields = self.fields_mut()?;
         let field = fields
@@ -90,7 +107,7 @@ impl Node {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    pub fn at_mut(&mut self, path: &[&str]) -> Option<&mut Node> {
+    pub(crate) fn at_mut(&mut self, path: &[&str]) -> Option<&mut Node> {
         path.iter().try_fold(self, |node, key| node.get_mut(key))
     }
 
@@ -99,7 +116,7 @@ impl Node {
         self.at(path).and_then(Node::as_text).unwrap_or("")
     }
 
-    /// Adds a field behind the others. Nothing happens to what is no mapping.
+    /// Adds a field behind the others. A node that is not a mapping stays as it is.
     pub fn insert(&mut self, key: &str, value: Node) {
         if let Some(fields) = self.fields_mut() {
             fields.push((Node::text(key), value));
@@ -152,7 +169,7 @@ impl Node {
     }
 
     /// Changes the text of a scalar, and nothing else about it.
-    pub fn set_value(&mut self, text: &str) {
+    pub(crate) fn set_value(&mut self, text: &str) {
         if let Content::Scalar { value, .. } = &mut self.content {
             meter::charge(text.len());
             *value = text.into();
@@ -160,7 +177,7 @@ impl Node {
     }
 
     /// Sets the text at a path of fields, which are created where they are
-    /// missing. `Err` if something on the way is no mapping.
+    /// missing. `Err` if something on the way is not a mapping.
     pub fn set_text_at(&mut self, path: &[&str], text: &str) -> Result<(), NotAMapping> {
         let Some((last, parents)) = path.split_last() else {
             return Ok(());
@@ -205,6 +222,6 @@ impl Node {
     }
 }
 
-/// Something on a path of fields is no mapping.
+/// Something on a path of fields is not a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAMapping;

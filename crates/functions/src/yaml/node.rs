@@ -100,8 +100,8 @@ pub enum Content {
     Alias(String),
 }
 
-/// yaml.v3's name of a node's kind, which errors tell.
-pub fn kind_name(node: &Node) -> &'static str {
+/// yaml.v3's name of a node's kind, for errors.
+pub(crate) fn kind_name(node: &Node) -> &'static str {
     match node.content {
         Content::Mapping { .. } => "MappingNode",
         Content::Sequence { .. } => "SequenceNode",
@@ -261,7 +261,7 @@ impl Node {
         self.comments.as_deref().unwrap_or(NONE)
     }
 
-    pub fn comments_mut(&mut self) -> &mut Comments {
+    pub(crate) fn comments_mut(&mut self) -> &mut Comments {
         self.comments.get_or_insert_default()
     }
 

@@ -59,12 +59,13 @@ fn check_characters(text: &str) -> Result<()> {
         return Ok(());
     }
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-    match text.chars().all(allowed) {
-        true => Ok(()),
-        false => Err(ParseError {
+    if text.chars().all(allowed) {
+        Ok(())
+    } else {
+        Err(ParseError {
             line: 0,
             problem: "control characters are not allowed".into(),
-        }),
+        })
     }
 }
 
@@ -133,7 +134,7 @@ impl Parser<'_> {
         self.error_since(0, problem)
     }
 
-    /// An error in what began in line `start`. yaml.v3 tells the line where it
+    /// An error in what began in line `start`. yaml.v3 reports the line where it
     /// began, counted from 0; where that is the first, the line of the token.
     fn error_since(&mut self, start: usize, problem: &str) -> ParseError {
         let line = match start {

@@ -1,7 +1,7 @@
 //! Cuts text into tokens and finds out which comment belongs to which token.
 //!
 //! Tokens are made on demand, but always two more than the parser asks for:
-//! only what follows a token tells whether a comment is below it or above the
+//! only what follows a token decides whether a comment is below it or above the
 //! next one. Depth is bounded here, before anybody recurses.
 
 mod block_scalars;
@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
     /// An error in a line, counted from 0.
     fn error(&self, line: usize, problem: &str) -> ParseError {
         ParseError {
-            // The first line is not told, as yaml.v3 does.
+            // The first line is not named, as in yaml.v3.
             line: if line == 0 { 0 } else { line + 1 },
             problem: problem.to_owned(),
         }

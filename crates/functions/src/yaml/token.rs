@@ -61,7 +61,7 @@ pub(super) struct Comment {
 /// Text that is not YAML, or more of it than is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// 1 for the first line; 0 where no line can be told.
+    /// 1 for the first line; 0 where no line is known.
     pub line: usize,
     pub problem: String,
 }

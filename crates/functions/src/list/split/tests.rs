@@ -108,9 +108,12 @@ fn value(depth: u32) -> BoxedStrategy<Vec<String>> {
 }
 
 fn indented(lines: Vec<String>, by: usize) -> Vec<String> {
-    let indented = |line: String| match line.is_empty() {
-        true => line,
-        false => format!("{:by$}{line}", ""),
+    let indented = |line: String| {
+        if line.is_empty() {
+            line
+        } else {
+            format!("{:by$}{line}", "")
+        }
     };
     lines.into_iter().map(indented).collect()
 }

@@ -8,7 +8,8 @@ use crate::{json, set_labels::nested_text, yaml::Node};
 
 const NAME: &[&str] = &["metadata", "name"];
 const NAMESPACE: &[&str] = &["metadata", "namespace"];
-const WEBHOOK: &[&str] = &[
+/// In a definition of objects, where the service is that converts them.
+pub(in crate::set_namespace) const WEBHOOK: &[&str] = &[
     "spec",
     "conversion",
     "webhook",

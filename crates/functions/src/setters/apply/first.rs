@@ -1,15 +1,14 @@
 //! The first release, v0.1.0: it reports nothing, leaves empty values and lists in
 //! one line alone, and takes a pattern's text for a regular expression.
 
-use std::collections::HashMap;
-
-use regex::Regex;
+use std::rc::Rc;
 
 use super::{Setters, check_resolved, concerns, filled, given, list_value, not_a_list};
 use crate::{
+    expression::{self, Expression},
     function::{Clock, Function, Stop},
     list::ResourceList,
-    meter::{charge, replaced},
+    meter::replaced,
     setters::{Visitor, pattern, walk},
     yaml::{Content, Node, Tag, parse_all},
 };
@@ -19,10 +18,7 @@ pub(super) struct ApplySetters;
 
 impl Function for ApplySetters {
     fn run(&self, list: &mut ResourceList, clock: &Clock) -> Result<(), Stop> {
-        let mut setting = Setting {
-            setters: given(list.config.as_ref()),
-            expressions: HashMap::new(),
-        };
+        let mut setting = Setting(given(list.config.as_ref()));
         for item in &mut list.items {
             clock.check()?;
             match walk(&mut setting, item, "") {
@@ -36,32 +32,23 @@ impl Function for ApplySetters {
     }
 }
 
-struct Setting {
-    setters: Setters,
-    /// Of patterns; `None` for those that are no expressions.
-    expressions: HashMap<String, Option<Regex>>,
-}
+struct Setting(Setters);
 
-impl Setting {
-    /// The values that the names of a pattern have in a text.
-    fn values(&mut self, pattern: &str, text: &str) -> Vec<(String, String)> {
-        let expression = self.expressions.entry(pattern.to_owned());
-        let expression = expression.or_insert_with(|| expression_of(pattern));
-        let Some(captures) = expression.as_ref().and_then(|it| it.captures(text)) else {
-            return Vec::new();
-        };
-        let names = pattern::names(pattern).into_iter();
-        let groups = captures.iter().skip(1);
-        let value = |(name, group): (&str, Option<regex::Match<'_>>)| {
-            let group = group.map_or("", |group| group.as_str());
-            (name.to_owned(), group.to_owned())
-        };
-        names.zip(groups).map(value).collect()
-    }
+/// The values that the names of a pattern have in a text.
+fn values(pattern: &str, text: &str) -> Vec<(String, String)> {
+    let Some(groups) = expression_of(pattern).and_then(|it| it.groups(text)) else {
+        return Vec::new();
+    };
+    let names = pattern::names(pattern).into_iter();
+    let value = |(name, group): (&str, Option<&str>)| {
+        let group = group.unwrap_or("");
+        (name.to_owned(), group.to_owned())
+    };
+    names.zip(groups).map(value).collect()
 }
 
 /// The pattern with a group for each of its names, which have to be words.
-fn expression_of(pattern: &str) -> Option<Regex> {
+fn expression_of(pattern: &str) -> Option<Rc<Expression>> {
     let mut expression = pattern.to_owned();
     for name in pattern::names(pattern) {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -70,8 +57,7 @@ fn expression_of(pattern: &str) -> Option<Regex> {
         }
         expression = expression.replace(&pattern::placeholder(name), "(.*)");
     }
-    charge(expression.len() * 100);
-    Regex::new(&expression).ok()
+    expression::compile(&expression).ok()
 }
 
 impl Visitor for Setting {
@@ -79,10 +65,10 @@ impl Visitor for Setting {
         let Some(pattern) = pattern::of_comment(&key.comments().line) else {
             return Ok(());
         };
-        if value.items().is_empty() || !concerns(&self.setters, pattern) {
+        if value.items().is_empty() || !concerns(&self.0, pattern) {
             return Ok(());
         }
-        let given = list_value(&self.setters, pattern)?;
+        let given = list_value(&self.0, pattern)?;
         let documents = parse_all(&given).map_err(|error| error.to_string())?;
         let Some(document) = documents.into_iter().next() else {
             return Err("EOF".to_owned().into());
@@ -98,12 +84,12 @@ impl Visitor for Setting {
         let Some(pattern) = pattern::of_comment(&node.comments().line) else {
             return Ok(());
         };
-        if node.is_null() || !concerns(&self.setters, pattern) {
+        if node.is_null() || !concerns(&self.0, pattern) {
             return Ok(());
         }
         let pattern = pattern.to_owned();
-        let mut text = filled(&self.setters, &pattern)?;
-        for (name, value) in self.values(&pattern, node.value().unwrap_or("")) {
+        let mut text = filled(&self.0, &pattern)?;
+        for (name, value) in values(&pattern, node.value().unwrap_or("")) {
             text = replaced(&text, &pattern::placeholder(&name), &value)?;
         }
         check_resolved(&text)?;

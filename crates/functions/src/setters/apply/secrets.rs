@@ -85,7 +85,7 @@ const fn dense_part(looks: &'static str, words: &'static [&'static str], entropy
     }
 }
 
-/// The one whose documented example is no secret.
+/// The kind whose documented example is not a secret.
 const AWS: usize = 2;
 
 const KINDS: &[Kind] = &[

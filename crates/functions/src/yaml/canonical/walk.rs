@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Charges what was walked over, now and then: lines are too short for each.
+    /// Charges what was walked over, in batches: single lines are too short to charge each.
     pub(super) fn charge(&mut self) -> Option<()> {
         let bytes = self.at - self.charged;
         if bytes < CHARGED {

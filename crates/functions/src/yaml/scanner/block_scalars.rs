@@ -42,9 +42,10 @@ impl Scanner<'_> {
         if keep == Some(true) {
             value.push_str(&more_breaks);
         }
-        let style = match literal {
-            true => ScalarStyle::Literal,
-            false => ScalarStyle::Folded,
+        let style = if literal {
+            ScalarStyle::Literal
+        } else {
+            ScalarStyle::Folded
         };
         self.push_scalar(value.into(), style, start, end);
         Ok(())

@@ -42,9 +42,10 @@ impl Scanner<'_> {
             return Err(self.error(start.line, problem));
         }
         let name = self.advance(length).to_owned();
-        let kind = match alias {
-            true => Kind::Alias(name),
-            false => Kind::Anchor(name),
+        let kind = if alias {
+            Kind::Alias(name)
+        } else {
+            Kind::Anchor(name)
         };
         self.push(kind, start);
         Ok(())
@@ -56,9 +57,12 @@ impl Scanner<'_> {
         let start = self.at;
         let is_verbatim = self.byte(1) == b'<';
         let length = (0..)
-            .take_while(|ahead| match is_verbatim {
-                true => !self.is_blank_or_end(*ahead),
-                false => is_tag_character(self.byte(*ahead)),
+            .take_while(|ahead| {
+                if is_verbatim {
+                    !self.is_blank_or_end(*ahead)
+                } else {
+                    is_tag_character(self.byte(*ahead))
+                }
             })
             .count();
         // Commas and brackets belong to the tag, in flow style too.

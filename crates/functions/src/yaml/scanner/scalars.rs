@@ -62,7 +62,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads blanks and line breaks. `least` is the column from which on tabs
+    /// Reads blanks and line breaks. `least` is the column from which tabs
     /// may stand in for spaces.
     fn gap(&mut self, gap: &mut Gap, least: usize) -> Result<()> {
         loop {
