@@ -109,16 +109,20 @@ fn of_sdk(release: Release, config: &Node) -> Result<String, String> {
         }
         _ => return unknown(config),
     };
-    match source.is_empty() {
-        true => Err("`source` must not be empty".into()),
-        false => Ok(source),
+    if source.is_empty() {
+        Err("`source` must not be empty".into())
+    } else {
+        Ok(source)
     }
 }
 
 fn unknown<T>(config: &Node) -> Result<T, String> {
-    let of = |api_version: &str, kind: &str| match api_version.contains('/') {
-        true => format!("{api_version}, Kind={kind}"),
-        false => format!("/{api_version}, Kind={kind}"),
+    let of = |api_version: &str, kind: &str| {
+        if api_version.contains('/') {
+            format!("{api_version}, Kind={kind}")
+        } else {
+            format!("/{api_version}, Kind={kind}")
+        }
     };
     Err(format!(
         "`functionConfig` must be either {} or {}, but we got: {}",

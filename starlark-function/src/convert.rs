@@ -14,40 +14,44 @@ use crate::{
 
 /// What a node is to a script.
 pub(crate) fn to_value(node: &Node) -> Result<Value, String> {
-    value(node, &mut HashMap::new())
+    value(node, false, &mut HashMap::new())
 }
 
 type Anchors<'a> = HashMap<&'a str, &'a Node>;
 
-fn value<'a>(node: &'a Node, anchors: &mut Anchors<'a>) -> Result<Value, String> {
+/// The Go function writes what it has read, and scripts see that read again. `in_flow`: between
+/// braces or brackets, where nothing is written as empty text.
+fn value<'a>(node: &'a Node, in_flow: bool, anchors: &mut Anchors<'a>) -> Result<Value, String> {
     memory::check_depth()?;
     memory::check()?;
     if let Some(anchor) = node.anchor() {
         anchors.insert(anchor, node);
     }
     Ok(match &node.content {
-        Content::Mapping { fields, .. } => {
+        Content::Mapping { fields, flow } => {
+            let in_flow = in_flow || *flow;
             let table = Table::default();
             for (key, own) in fields {
-                match key.tag == Tag::Merge {
-                    true => merge(&table, own, anchors)?,
-                    false => {
-                        let key = value(key, anchors)?;
-                        table.insert(key, value(own, anchors)?)?;
-                    }
+                if key.tag == Tag::Merge {
+                    merge(&table, own, anchors)?
+                } else {
+                    let key = value(key, in_flow, anchors)?;
+                    table.insert(key, value(own, in_flow, anchors)?)?;
                 }
             }
             Value::Dict(table.into())
         }
-        Content::Sequence { items, .. } => {
-            let items = items.iter().map(|item| value(item, anchors));
+        Content::Sequence { items, flow } => {
+            let in_flow = in_flow || *flow;
+            let items = items.iter().map(|item| value(item, in_flow, anchors));
             Value::list(items.collect::<Result<_, _>>()?)
         }
+        Content::Scalar { value, .. } if value.is_empty() && in_flow => Value::text(""),
         Content::Scalar { value, .. } => scalar(value, node.tag),
         Content::Alias(name) => match anchors.remove(name.as_str()) {
             // Taken out while it is followed: it may be inside of itself.
             Some(target) => {
-                let found = value(target, anchors)?;
+                let found = value(target, in_flow, anchors)?;
                 anchors.insert(name.as_str(), target);
                 found
             }
@@ -58,7 +62,7 @@ fn value<'a>(node: &'a Node, anchors: &mut Anchors<'a>) -> Result<Value, String>
 
 /// Entries of another mapping, where the own ones leave room.
 fn merge<'a>(table: &Table, from: &'a Node, anchors: &mut Anchors<'a>) -> Result<(), String> {
-    let merged = value(from, anchors)?;
+    let merged = value(from, false, anchors)?;
     let sources = match &merged {
         Value::List(items) => items.items(),
         other => vec![other.clone()],
@@ -78,9 +82,10 @@ fn merge<'a>(table: &Table, from: &'a Node, anchors: &mut Anchors<'a>) -> Result
 
 fn scalar(text: &str, tag: Tag) -> Value {
     let number = || match text.trim_start_matches(['+', '-']) {
-        ".inf" | ".Inf" | ".INF" => Some(match text.starts_with('-') {
-            true => f64::NEG_INFINITY,
-            false => f64::INFINITY,
+        ".inf" | ".Inf" | ".INF" => Some(if text.starts_with('-') {
+            f64::NEG_INFINITY
+        } else {
+            f64::INFINITY
         }),
         ".nan" | ".NaN" | ".NAN" => Some(f64::NAN),
         _ => encode::number(text),
@@ -169,11 +174,11 @@ pub(crate) fn to_node(value: &Value, noise: &RefCell<String>) -> Result<Node, St
 
 /// What is said of a value inside of another.
 pub(crate) fn inside(what: &str, words: String) -> String {
-    match words == memory::TOO_DEEP {
-        // Said once, not per level.
-        true => words,
-        false => format!("unmarshaling starlark {what}: {words}"),
+    // Said once, not per level.
+    if words == memory::TOO_DEEP {
+        return words;
     }
+    format!("unmarshaling starlark {what}: {words}")
 }
 
 fn mapping(table: &Table, noise: &RefCell<String>) -> Result<Node, String> {

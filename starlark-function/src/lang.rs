@@ -13,6 +13,7 @@ pub(crate) mod int;
 pub(crate) mod iterate;
 mod library;
 pub(crate) mod memory;
+mod object;
 mod operators;
 pub(crate) mod show;
 mod spell;
@@ -25,8 +26,9 @@ pub(crate) use args::Call;
 pub(crate) use dialect::Dialect;
 pub(crate) use eval::{Host, Thread, run};
 pub(crate) use int::Int;
+pub(crate) use object::{Builtin, Module, Object};
 pub(crate) use operators::Operator;
-pub(crate) use value::{Builtin, Module, Object, Value};
+pub(crate) use value::Value;
 
 /// What went wrong, in the words of the original.
 pub(crate) type Fallible<T> = Result<T, String>;

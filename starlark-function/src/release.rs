@@ -55,9 +55,10 @@ impl Release {
 
     /// The apiVersion of the list that scripts see.
     pub(crate) fn list_version(self) -> &'static str {
-        match self.is_since(2, 1) {
-            true => "config.kubernetes.io/v1",
-            false => "config.kubernetes.io/v1alpha1",
+        if self.is_since(2, 1) {
+            "config.kubernetes.io/v1"
+        } else {
+            "config.kubernetes.io/v1alpha1"
         }
     }
 
@@ -86,9 +87,10 @@ impl Release {
 
     /// The program's name where the configuration has none, or counts for nothing.
     pub(crate) fn default_name(self) -> &'static str {
-        match self.is_since(5, 1) {
-            true => "starlark-function-run",
-            false => "stalark-function-run",
+        if self.is_since(5, 1) {
+            "starlark-function-run"
+        } else {
+            "stalark-function-run"
         }
     }
 
@@ -97,7 +99,7 @@ impl Release {
         self.is_since(2, 1) || self.is_first()
     }
 
-    /// Whether a configuration that is missing is told so.
+    /// Whether a missing configuration is reported as missing.
     pub(crate) fn tells_missing_config(self) -> bool {
         self.is_since(4, 3)
     }

@@ -72,9 +72,10 @@ impl Function for Starlark {
 impl Starlark {
     fn fail(&self, list: &mut ResourceList, message: String) -> Stop {
         let stop = list.fail(message.clone());
-        match self.release.uses_sdk() {
-            true => stop,
-            false => Stop::Failed(format!("error: {message}")),
+        if self.release.uses_sdk() {
+            stop
+        } else {
+            Stop::Failed(format!("error: {message}"))
         }
     }
 }
@@ -134,9 +135,10 @@ fn evaluate(
     };
     let item = |item: &Value| {
         let node = convert::to_node(item, noise)?;
-        match release.uses_sdk() {
-            true => object(&node),
-            false => Ok(node),
+        if release.uses_sdk() {
+            object(&node)
+        } else {
+            Ok(node)
         }
     };
     items.iter().map(item).collect()

@@ -3,6 +3,7 @@
 use std::{
     io::Write as _,
     process::{Command, Output, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -13,6 +14,11 @@ fn run(release: &str, script: &str) -> Output {
 }
 
 fn run_on(item: &str, release: &str, script: &str) -> Output {
+    run_after(Duration::ZERO, item, release, script)
+}
+
+/// The same, on an input that comes after a while.
+fn run_after(wait: Duration, item: &str, release: &str, script: &str) -> Output {
     let indented: String = script.lines().map(|line| format!("    {line}\n")).collect();
     let input = format!(
         "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {item}\
@@ -26,6 +32,7 @@ fn run_on(item: &str, release: &str, script: &str) -> Output {
         .spawn()
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("its input is piped");
+    thread::sleep(wait);
     stdin
         .write_all(input.as_bytes())
         .expect("it takes its input");
@@ -54,6 +61,22 @@ fn message(release: &str, script: &str) -> String {
         .find_map(|line| line.trim_start().strip_prefix("- message: "));
     let line = line.unwrap_or_else(|| panic!("no result in {text}"));
     line.trim_matches('\'').replace("''", "'")
+}
+
+#[test]
+fn what_is_done_before_the_input_is_there_does_not_show() {
+    let item = "apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n";
+    let script =
+        "print(ctx.resource_list['items'])\nctx.resource_list['items'][0]['x'] = hash('a')";
+    for release in ["v0.5.6", "v0.4.3", "v0.2.0"] {
+        for script in [script, "fail('on purpose')"] {
+            let [at_once, late] = [0, 300].map(|wait| {
+                let output = run_after(Duration::from_millis(wait), item, release, script);
+                (output.status.code(), output.stdout, output.stderr)
+            });
+            assert_eq!(at_once, late, "{release}: {script}");
+        }
+    }
 }
 
 #[test]
@@ -140,6 +163,40 @@ fn each_release_has_its_own_language() {
     ] {
         assert_eq!(message(release, script), words, "{release}");
     }
+}
+
+#[test]
+fn what_never_held_anything_is_not_asked_with_keys_that_cannot_be_hashed() {
+    assert_eq!(value("v0.5.6", "{}.pop([], 'none')"), "none");
+    let emptied = "d = {'a': 1}\nd.clear()\nd.pop([], 'none')";
+    assert_eq!(message("v0.5.6", emptied), "pop: unhashable type: list");
+}
+
+#[test]
+fn a_cluster_package_of_megabytes_is_no_reason_to_stop() {
+    let labels = "{app: web, tier: front, a: b, c: d, e: f, g: h, i: j, k: l}";
+    let object = |number: usize| {
+        let metadata = format!("{{name: web-{number}, labels: {labels}}}");
+        format!("apiVersion: v1\n  kind: ConfigMap\n  metadata: {metadata}\n")
+    };
+    let objects: Vec<String> = (0..40_000).map(object).collect();
+    let script =
+        "for item in ctx.resource_list['items']:\n  item['metadata']['namespace'] = 'prod'";
+    let output = run_on(&objects.join("- "), "v0.5.6", script);
+    assert_eq!(output.status.code(), Some(0), "{:?}", output.stderr);
+    let text = String::from_utf8(output.stdout).expect("the list is text");
+    assert_eq!(text.matches("namespace: prod").count(), objects.len());
+}
+
+#[test]
+fn nothing_between_braces_is_empty_text() {
+    let item = "{apiVersion: v1, kind: A, metadata: {name: a}, x: , y: ~}\n";
+    let output = run_on(item, "v0.5.6", "pass");
+    let text = String::from_utf8(output.stdout).expect("the list is text");
+    assert!(
+        text.contains("  x: \"\"\n") && text.contains("  \"y\": null\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -55,9 +55,10 @@ pub(super) fn operate(
         }
         (Operator::And, Value::Set(a), Value::Set(b)) => {
             // Older versions go through the smaller set, newer ones through the second.
-            let (through, other) = match has_set_operators || a.len() > b.len() {
-                true => (b, a),
-                false => (a, b),
+            let (through, other) = if has_set_operators || a.len() > b.len() {
+                (b, a)
+            } else {
+                (a, b)
             };
             let both = Table::default();
             for key in through.keys() {

@@ -100,9 +100,10 @@ impl Int {
     /// The number without its fraction, if it is finite.
     pub(crate) fn truncated(number: f64) -> Option<Self> {
         let number = number.trunc();
-        match number.abs() < 9e18 {
-            true => Some(Self::Small(number as i64)),
-            false => BigInt::from_f64(number).map(Self::from),
+        if number.abs() < 9e18 {
+            Some(Self::Small(number as i64))
+        } else {
+            BigInt::from_f64(number).map(Self::from)
         }
     }
 
@@ -153,9 +154,10 @@ impl Int {
         if let (Self::Small(a), Self::Small(b)) = (self, other)
             && let (Some(quotient), Some(remainder)) = (a.checked_div(*b), a.checked_rem(*b))
         {
-            return match remainder != 0 && (remainder < 0) != (*b < 0) {
-                true => (Self::Small(quotient - 1), Self::Small(remainder + b)),
-                false => (Self::Small(quotient), Self::Small(remainder)),
+            return if remainder != 0 && (remainder < 0) != (*b < 0) {
+                (Self::Small(quotient - 1), Self::Small(remainder + b))
+            } else {
+                (Self::Small(quotient), Self::Small(remainder))
             };
         }
         let (a, b) = (self.large(), other.large());

@@ -53,12 +53,13 @@ pub(crate) fn check() -> Fallible<()> {
 
 /// `Err` if so many bytes more are too much.
 pub(crate) fn room(bytes: usize) -> Fallible<()> {
-    match LIVE.get().saturating_add(bytes) > MOST {
-        true => Err(format!(
+    if LIVE.get().saturating_add(bytes) > MOST {
+        Err(format!(
             "the script needs more memory than the {} MiB that it may use",
             MOST >> 20
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -77,9 +78,10 @@ pub(crate) const TOO_DEEP: &str = "the script's calls or values are nested too d
 
 /// `Err` if calls or values are nested too deeply.
 pub(crate) fn check_depth() -> Fallible<()> {
-    match BASE.get().saturating_sub(here()) > STACK - RESERVE {
-        true => Err(TOO_DEEP.into()),
-        false => Ok(()),
+    if BASE.get().saturating_sub(here()) > STACK - RESERVE {
+        Err(TOO_DEEP.into())
+    } else {
+        Ok(())
     }
 }
 

@@ -205,9 +205,10 @@ fn floats(operator: Operator, a: f64, b: f64) -> Fallible<Option<Value>> {
         Operator::Modulo if b == 0.0 => return Err("floating-point modulo by zero".into()),
         Operator::Modulo => {
             let rest = a % b;
-            match (rest < 0.0) != (b < 0.0) && rest != 0.0 {
-                true => rest + b,
-                false => rest,
+            if (rest < 0.0) != (b < 0.0) && rest != 0.0 {
+                rest + b
+            } else {
+                rest
             }
         }
         _ => return Ok(None),

@@ -138,21 +138,20 @@ pub(crate) fn float(number: f64, conversion: char) -> String {
             let power: i32 = power.unwrap_or(0);
             // The shortest digits that are exact; an exponent for the very large and
             // the very small.
-            match number != 0.0 && !(-4..21).contains(&power) {
-                true => exponent(&scientific),
-                false => {
-                    let plain = format!("{number}");
-                    match plain.contains('.') {
-                        true => plain,
-                        false => format!("{plain}.0"),
-                    }
-                }
+            let plain = format!("{number}");
+            if number != 0.0 && !(-4..21).contains(&power) {
+                exponent(&scientific)
+            } else if plain.contains('.') {
+                plain
+            } else {
+                format!("{plain}.0")
             }
         }
     };
-    match conversion.is_ascii_uppercase() {
-        true => text.to_ascii_uppercase(),
-        false => text,
+    if conversion.is_ascii_uppercase() {
+        text.to_ascii_uppercase()
+    } else {
+        text
     }
 }
 

@@ -4,6 +4,7 @@ pub(super) mod ast;
 mod calls;
 mod expressions;
 pub(super) mod names;
+mod number;
 mod parse;
 mod quote;
 mod resolve;

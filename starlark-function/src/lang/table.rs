@@ -35,6 +35,8 @@ impl Eq for Key {}
 pub(crate) struct Table {
     entries: RefCell<IndexMap<Key, Value>>,
     iterations: Cell<usize>,
+    /// Whether there ever was an entry.
+    was_used: Cell<bool>,
     charge: memory::Charge,
 }
 
@@ -43,6 +45,7 @@ impl Default for Table {
         Self {
             entries: RefCell::default(),
             iterations: Cell::new(0),
+            was_used: Cell::new(false),
             charge: memory::Charge::new(ENTRY),
         }
     }
@@ -90,12 +93,17 @@ impl Table {
         self.check_mutable("insert into")?;
         compare::check_hashable(&key)?;
         let before = self.entries.borrow_mut().insert(Key(key), value);
+        self.was_used.set(true);
         self.charge();
         Ok(before.is_none())
     }
 
     pub(crate) fn remove(&self, key: &Value) -> Fallible<Option<Value>> {
         self.check_mutable("delete from")?;
+        if !self.was_used.get() {
+            // Go does not look at the key then, not even whether it can be hashed.
+            return Ok(None);
+        }
         compare::check_hashable(key)?;
         let removed = self.entries.borrow_mut().shift_remove(&Key(key.clone()));
         self.charge();

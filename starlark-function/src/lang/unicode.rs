@@ -13,25 +13,28 @@ fn matches(class: &'static OnceLock<Option<Regex>>, pattern: &str, c: char) -> b
 
 pub(crate) fn is_printable(c: char) -> bool {
     static CLASS: OnceLock<Option<Regex>> = OnceLock::new();
-    match c.is_ascii() {
-        true => (' '..='~').contains(&c),
-        false => matches(&CLASS, r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$", c),
+    if c.is_ascii() {
+        (' '..='~').contains(&c)
+    } else {
+        matches(&CLASS, r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$", c)
     }
 }
 
 pub(crate) fn is_letter(c: char) -> bool {
     static CLASS: OnceLock<Option<Regex>> = OnceLock::new();
-    match c.is_ascii() {
-        true => c.is_ascii_alphabetic(),
-        false => matches(&CLASS, r"^\p{L}$", c),
+    if c.is_ascii() {
+        c.is_ascii_alphabetic()
+    } else {
+        matches(&CLASS, r"^\p{L}$", c)
     }
 }
 
 pub(crate) fn is_digit(c: char) -> bool {
     static CLASS: OnceLock<Option<Regex>> = OnceLock::new();
-    match c.is_ascii() {
-        true => c.is_ascii_digit(),
-        false => matches(&CLASS, r"^\p{Nd}$", c),
+    if c.is_ascii() {
+        c.is_ascii_digit()
+    } else {
+        matches(&CLASS, r"^\p{Nd}$", c)
     }
 }
 
@@ -68,9 +71,10 @@ pub(crate) fn to_title(c: char) -> char {
 
 /// Whether a character has a case.
 pub(crate) fn is_cased(c: char) -> bool {
-    match c.is_ascii() {
-        true => c.is_ascii_alphabetic(),
-        false => to_upper(c) != c || to_lower(c) != c || is_title(c),
+    if c.is_ascii() {
+        c.is_ascii_alphabetic()
+    } else {
+        to_upper(c) != c || to_lower(c) != c || is_title(c)
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::{
     cell::{Cell, RefCell},
-    fmt,
     rc::Rc,
 };
 
 pub(crate) use super::table::Table;
-use super::{Call, Fallible, Int, Operator, Thread, eval::Closure, memory, memory::Charge};
+use super::{
+    Builtin, Call, Fallible, Int, Module, Object, Thread, eval::Closure, memory, memory::Charge,
+};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
@@ -167,16 +168,18 @@ impl Elements {
     pub(crate) fn at(&self, at: usize) -> Option<(Value, usize)> {
         let rest = self.of.get(at..).filter(|rest| !rest.is_empty())?;
         if !self.are_codepoints() {
-            let value = match self.are_numbers() {
-                true => Value::Int(Int::from(i64::from(rest[0]))),
-                false => Value::text(&rest[..1]),
+            let value = if self.are_numbers() {
+                Value::Int(Int::from(i64::from(rest[0])))
+            } else {
+                Value::text(&rest[..1])
             };
             return Some((value, 1));
         }
         let (c, width) = first_char(rest);
-        let value = match self.are_numbers() {
-            true => Value::Int(Int::from(i64::from(c as u32))),
-            false => Value::text(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        let value = if self.are_numbers() {
+            Value::Int(Int::from(i64::from(c as u32)))
+        } else {
+            Value::text(c.encode_utf8(&mut [0; 4]).as_bytes())
         };
         Some((value, width))
     }
@@ -192,68 +195,6 @@ pub(crate) fn first_char(text: &[u8]) -> (char, usize) {
         }
         _ => ('\u{fffd}', 1),
     }
-}
-
-/// A function that is part of the language or of a module.
-pub(crate) struct Builtin {
-    pub(crate) name: &'static str,
-    pub(crate) receiver: Option<Value>,
-    pub(crate) run: fn(&mut Thread<'_>, &Call) -> Fallible<Value>,
-}
-
-impl fmt::Debug for Builtin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Builtin({})", self.name)
-    }
-}
-
-/// A module that was loaded.
-#[derive(Debug)]
-pub(crate) struct Module {
-    pub(crate) name: &'static str,
-    pub(crate) members: Vec<(&'static str, Value)>,
-}
-
-/// A value of a module's own kind.
-pub(crate) trait Object: fmt::Debug {
-    fn type_name(&self) -> &'static str;
-    fn show(&self) -> String;
-
-    fn truth(&self) -> bool {
-        true
-    }
-
-    /// What it is as a key; values that are equal have the same. `None`: none.
-    fn key(&self) -> Option<String> {
-        None
-    }
-
-    /// `Ok(None)`: there is no such field.
-    fn field(&self, _name: &str, _own: &Value) -> Fallible<Option<Value>> {
-        Ok(None)
-    }
-
-    fn fields(&self) -> Vec<&'static str> {
-        Vec::new()
-    }
-
-    /// How it compares with another value of its type; `None`: it cannot.
-    fn order(&self, _other: &Value) -> Option<std::cmp::Ordering> {
-        None
-    }
-
-    /// `Ok(None)`: there is no such operation.
-    fn operate(&self, _: Operator, _other: &Value, _is_left: bool) -> Fallible<Option<Value>> {
-        Ok(None)
-    }
-
-    /// The value of a key, for values that are mappings: `Err` if it is not one.
-    fn lookup(&self, _key: &Value) -> Option<Fallible<Option<Value>>> {
-        None
-    }
-
-    /// Itself, for those that know the kind.
-    fn as_any(&self) -> &dyn std::any::Any;
 }
 
 impl Value {

@@ -192,11 +192,10 @@ impl Reader<'_> {
 
     fn fail_at<T>(&self, start: usize, line: usize, column: usize, words: &str) -> Fallible<T> {
         let column = column + 1;
-        Err(match start == line {
-            true => format!("parse error on line {line}, column {column}: {words}"),
-            false => format!(
-                "record on line {start}; parse error on line {line}, column {column}: {words}"
-            ),
+        Err(if start == line {
+            format!("parse error on line {line}, column {column}: {words}")
+        } else {
+            format!("record on line {start}; parse error on line {line}, column {column}: {words}")
         })
     }
 }
@@ -265,12 +264,11 @@ fn write_field(field: &str, comma: char, out: &mut String) {
                 || field.starts_with(crate::lang::unicode::is_space)
         }
     };
-    match needs_quotes {
-        false => out.push_str(field),
-        true => {
-            out.push('"');
-            out.push_str(&field.replace('"', "\"\""));
-            out.push('"');
-        }
+    if !needs_quotes {
+        out.push_str(field)
+    } else {
+        out.push('"');
+        out.push_str(&field.replace('"', "\"\""));
+        out.push('"');
     }
 }

@@ -178,9 +178,10 @@ fn number(text: &str, is_fixed: bool) -> Result<(i64, &str), Odd> {
 
 fn fixed(text: &str, width: usize) -> Result<(i64, &str), Odd> {
     let digits = text.get(..width).ok_or(Odd::Missing)?;
-    match digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => Ok((digits.parse().unwrap_or(0), &text[width..])),
-        false => Err(Odd::Missing),
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        Ok((digits.parse().unwrap_or(0), &text[width..]))
+    } else {
+        Err(Odd::Missing)
     }
 }
 
@@ -196,9 +197,10 @@ fn named<'a>(text: &'a str, names: &[&str], width: Option<usize>) -> Result<(i64
 }
 
 fn within(number: i64, least: i64, most: i64, what: &'static str) -> Result<i64, Odd> {
-    match (least..=most).contains(&number) {
-        true => Ok(number),
-        false => Err(Odd::Range(what)),
+    if (least..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(Odd::Range(what))
     }
 }
 

@@ -68,8 +68,9 @@ fn log(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     call.positional(1, 2)?;
     let number: f64 = call.arg(0)?;
     let base: f64 = call.optional(1)?.unwrap_or(std::f64::consts::E);
-    match base == 1.0 {
-        true => Err("division by zero".into()),
-        false => Ok(Value::Float(number.ln() / base.ln())),
+    if base == 1.0 {
+        Err("division by zero".into())
+    } else {
+        Ok(Value::Float(number.ln() / base.ln()))
     }
 }

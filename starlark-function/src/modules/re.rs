@@ -55,7 +55,7 @@ fn checked<const N: usize>(taken: &Named<N>, at: usize) -> Fallible<()> {
     taken.optional::<Int>(at).map(drop)
 }
 
-/// Pattern and text; a wrong pattern is told after wrong arguments.
+/// Pattern and text; a wrong pattern is reported after wrong arguments.
 fn both<const N: usize>(taken: &Named<N>, at: usize) -> Fallible<(Fallible<Regex>, Vec<u8>)> {
     let pattern: String = taken.arg(0)?;
     Ok((compile(&pattern), taken.arg(at)?))

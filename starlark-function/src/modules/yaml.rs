@@ -77,9 +77,10 @@ fn folded(text: &str) -> String {
         if !in_block {
             block = None;
         }
-        match in_block || line.len() <= WIDTH {
-            true => out.push_str(line),
-            false => fold(line, indent, &mut out),
+        if in_block || line.len() <= WIDTH {
+            out.push_str(line)
+        } else {
+            fold(line, indent, &mut out)
         }
         out.push('\n');
         if !in_block {

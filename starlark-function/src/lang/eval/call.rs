@@ -110,9 +110,10 @@ fn bind(closure: &Closure, shape: &Shape, args: Vec<Value>, named: Named) -> Fal
     let ordinary = shape.params.len() - extra;
     let positional = ordinary - shape.keyword_only;
     if given > positional && !shape.has_rest {
-        let at_most = match closure.defaults.len() > shape.keyword_only {
-            true => "at most ",
-            false => "",
+        let at_most = if closure.defaults.len() > shape.keyword_only {
+            "at most "
+        } else {
+            ""
         };
         let s = if positional == 1 { "" } else { "s" };
         return Err(format!(

@@ -36,10 +36,13 @@ impl Thread<'_> {
                 }
                 Ok(Value::Dict(table.into()))
             }
-            Kind::Condition { condition, yes, no } => match self.eval(condition, frame)?.truth() {
-                true => self.eval(yes, frame),
-                false => self.eval(no, frame),
-            },
+            Kind::Condition { condition, yes, no } => {
+                if self.eval(condition, frame)?.truth() {
+                    self.eval(yes, frame)
+                } else {
+                    self.eval(no, frame)
+                }
+            }
             Kind::Unary { operator, operand } => {
                 let value = self.eval(operand, frame)?;
                 operators::unary(*operator, &value)
@@ -187,9 +190,10 @@ impl Thread<'_> {
         memory::check_depth()?;
         match (clauses.split_first(), body, collected) {
             (Some((Clause::If(condition), rest)), body, collected) => {
-                match self.eval(condition, frame)?.truth() {
-                    true => self.clauses(body, rest, frame, collected),
-                    false => Ok(()),
+                if self.eval(condition, frame)?.truth() {
+                    self.clauses(body, rest, frame, collected)
+                } else {
+                    Ok(())
                 }
             }
             (Some((Clause::For { target, iterable }, rest)), body, collected) => {

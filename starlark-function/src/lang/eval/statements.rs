@@ -64,9 +64,10 @@ impl Thread<'_> {
             Statement::If {
                 condition, yes, no, ..
             } => {
-                let block = match self.eval(condition, frame)?.truth() {
-                    true => yes,
-                    false => no,
+                let block = if self.eval(condition, frame)?.truth() {
+                    yes
+                } else {
+                    no
                 };
                 return self.block(block, frame);
             }

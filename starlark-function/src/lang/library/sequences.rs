@@ -167,9 +167,12 @@ pub(super) fn sorted(thread: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
             false
         })
     };
-    let less = &mut |a: &(Value, Value), b: &(Value, Value)| match is_reversed {
-        true => less(&b.0, &a.0),
-        false => less(&a.0, &b.0),
+    let less = &mut |a: &(Value, Value), b: &(Value, Value)| {
+        if is_reversed {
+            less(&b.0, &a.0)
+        } else {
+            less(&a.0, &b.0)
+        }
     };
     match pairs.len() {
         0..=20 => insertion_sort(&mut pairs, less),
@@ -206,9 +209,10 @@ fn merge_sorted<T>(mut items: Vec<T>, less: &mut impl FnMut(&T, &T) -> bool) -> 
     let mut merged = Vec::with_capacity(left.len() + right.len());
     let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
     while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
-        let next = match less(b, a) {
-            true => right.next(),
-            false => left.next(),
+        let next = if less(b, a) {
+            right.next()
+        } else {
+            left.next()
         };
         merged.extend(next);
     }

@@ -144,14 +144,13 @@ fn issuperset(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
 
 fn union(thread: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     let union = own(call)?.copy();
-    match thread.dialect.edition >= LATE {
-        true => insert_all(&union, call)?,
-        false => {
-            for key in others(call)? {
-                union
-                    .insert(key, Value::None)
-                    .map_err(|words| call.told(words))?;
-            }
+    if thread.dialect.edition >= LATE {
+        insert_all(&union, call)?
+    } else {
+        for key in others(call)? {
+            union
+                .insert(key, Value::None)
+                .map_err(|words| call.told(words))?;
         }
     }
     Ok(Value::Set(union.into()))

@@ -11,9 +11,10 @@ pub(super) fn last_char(text: &[u8]) -> Option<(char, usize)> {
         .find(|at| text[*at] & 0xc0 != 0x80)
         .unwrap_or(last);
     let (c, width) = first_char(&text[begins..]);
-    match begins + width == text.len() {
-        true => Some((c, width)),
-        false => Some(('\u{fffd}', 1)),
+    if begins + width == text.len() {
+        Some((c, width))
+    } else {
+        Some(('\u{fffd}', 1))
     }
 }
 
@@ -56,11 +57,10 @@ fn by_separator<'a>(
         starts.push(at);
     }
     let splits = starts.len() - 1;
-    match from_left {
-        true => starts.truncate(most.saturating_add(1)),
-        false => {
-            starts.drain(1..=splits.saturating_sub(most).min(splits));
-        }
+    if from_left {
+        starts.truncate(most.saturating_add(1))
+    } else {
+        starts.drain(1..=splits.saturating_sub(most).min(splits));
     }
     let ends = starts[1..].iter().map(|start| start - separator.len());
     let ends: Vec<usize> = ends.chain([text.len()]).collect();
@@ -121,9 +121,12 @@ pub(super) fn lines(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     call.positional(0, 1)?;
     let keep_ends: bool = call.optional(0)?.unwrap_or(false);
     let lines = own(call).split_inclusive(|byte| *byte == b'\n');
-    let line = |line: &[u8]| match keep_ends {
-        true => Value::text(line),
-        false => Value::text(line.strip_suffix(b"\n").unwrap_or(line)),
+    let line = |line: &[u8]| {
+        if keep_ends {
+            Value::text(line)
+        } else {
+            Value::text(line.strip_suffix(b"\n").unwrap_or(line))
+        }
     };
     Ok(Value::list(lines.map(line).collect()))
 }

@@ -78,9 +78,12 @@ fn mapped(text: &[u8], mut map: impl FnMut(char) -> char) -> Value {
 fn capitalize(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     call.positional(0, 0)?;
     let mut is_first = true;
-    Ok(mapped(own(call), |c| match std::mem::take(&mut is_first) {
-        true => unicode::to_title(c),
-        false => unicode::to_lower(c),
+    Ok(mapped(own(call), |c| {
+        if std::mem::take(&mut is_first) {
+            unicode::to_title(c)
+        } else {
+            unicode::to_lower(c)
+        }
     }))
 }
 
@@ -88,9 +91,10 @@ fn title(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     call.positional(0, 0)?;
     let mut follows = false;
     Ok(mapped(own(call), |c| {
-        let c = match follows {
-            true => unicode::to_lower(c),
-            false => unicode::to_title(c),
+        let c = if follows {
+            unicode::to_lower(c)
+        } else {
+            unicode::to_title(c)
         };
         follows = unicode::is_cased(c);
         c
@@ -148,9 +152,10 @@ fn index(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     call.positional(1, 3)?;
     let wanted: Vec<u8> = call.arg(0)?;
     let (text, start) = part(call, 1)?;
-    let found = match call.name.starts_with('r') {
-        true => find_last(text, &wanted),
-        false => find(text, &wanted),
+    let found = if call.name.starts_with('r') {
+        find_last(text, &wanted)
+    } else {
+        find(text, &wanted)
     };
     match found {
         Some(at) => Ok(Value::len_of(at + start)),
@@ -241,9 +246,10 @@ fn partition(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     }
     let text = own(call);
     let from_left = call.name == "partition";
-    let found = match from_left {
-        true => find(text, &separator),
-        false => find_last(text, &separator),
+    let found = if from_left {
+        find(text, &separator)
+    } else {
+        find_last(text, &separator)
     };
     let parts: [&[u8]; 3] = match (found, from_left) {
         (Some(at), _) => [&text[..at], &separator, &text[at + separator.len()..]],
@@ -332,9 +338,12 @@ fn strip(_: &mut Thread<'_>, call: &Call) -> Fallible<Value> {
     call.positional(0, 1)?;
     let cutset: Vec<u8> = call.optional(0)?.unwrap_or_default();
     let cutset: Vec<char> = chars(&cutset).collect();
-    let is_cut = |c: char| match cutset.is_empty() {
-        true => unicode::is_space(c),
-        false => cutset.contains(&c),
+    let is_cut = |c: char| {
+        if cutset.is_empty() {
+            unicode::is_space(c)
+        } else {
+            cutset.contains(&c)
+        }
     };
     let mut text = own(call);
     if call.name != "rstrip" {

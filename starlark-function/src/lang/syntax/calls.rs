@@ -94,9 +94,10 @@ impl Resolver<'_> {
             captured: Vec::new(),
         });
         // Older editions let a function leave the loop around it.
-        let outer = match self.dialect.edition >= Edition::March2026 {
-            true => std::mem::take(&mut self.loops),
-            false => self.loops,
+        let outer = if self.dialect.edition >= Edition::March2026 {
+            std::mem::take(&mut self.loops)
+        } else {
+            self.loops
         };
         self.push(Some(index));
         self.params(index, &function.params)?;

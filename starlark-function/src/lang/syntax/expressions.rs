@@ -96,9 +96,10 @@ impl Parser<'_> {
         let at = self.advance()?;
         let params = self.params()?;
         self.expect(Token::Colon)?;
-        let body = match allow_condition {
-            true => self.test()?,
-            false => self.unconditional()?,
+        let body = if allow_condition {
+            self.test()?
+        } else {
+            self.unconditional()?
         };
         let kind = Kind::Lambda(lambda(at, params, body));
         Ok(Expr { at, kind })
@@ -288,9 +289,10 @@ impl Parser<'_> {
                 Kind::Unary { operator, operand }
             }
             token => {
-                let place = match self.late_positions {
-                    true => self.scanner.position,
-                    false => at,
+                let place = if self.late_positions {
+                    self.scanner.position
+                } else {
+                    at
                 };
                 let words = format!("got {}, want primary expression", Named(token));
                 return self.scanner.fail(place, words);

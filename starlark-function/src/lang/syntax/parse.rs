@@ -185,9 +185,10 @@ impl Parser<'_> {
             Token::Return => {
                 let at = self.advance()?;
                 let ends = matches!(self.token, Token::End | Token::Newline | Token::Semi);
-                let value = match ends {
-                    true => None,
-                    false => Some(self.expression(false)?),
+                let value = if ends {
+                    None
+                } else {
+                    Some(self.expression(false)?)
                 };
                 return Ok(Statement::Return { at, value });
             }

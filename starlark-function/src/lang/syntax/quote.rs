@@ -88,9 +88,10 @@ fn hexadecimal(text: &str, kind: char, is_bytes: bool, out: &mut Vec<u8>) -> Fal
     }
     let head = String::from_utf8_lossy(&text.as_bytes()[..size]).into_owned();
     let digits = &head[2..];
-    let number = match digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        true => u32::from_str_radix(digits, 16).ok(),
-        false => None,
+    let number = if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        u32::from_str_radix(digits, 16).ok()
+    } else {
+        None
     };
     let number = number.ok_or_else(|| format!("invalid escape sequence {head}"))?;
     if kind == 'x' {

@@ -1,7 +1,5 @@
 //! Splits a program into tokens, as the parser asks for them.
 
-use num_bigint::BigInt;
-
 use super::{Position, Token, complaint, quote::unquote};
 use crate::lang::{Fallible, Int, dialect::Edition};
 
@@ -22,7 +20,7 @@ pub(super) enum Payload {
 pub(super) struct Scanner<'a> {
     file: &'a str,
     edition: Edition,
-    rest: &'a [u8],
+    pub(super) rest: &'a [u8],
     pub(super) position: Position,
     depth: usize,
     indents: Vec<u32>,
@@ -53,7 +51,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next character; 0 at the end. Line ends of all kinds are newlines.
-    fn peek(&self) -> char {
+    pub(super) fn peek(&self) -> char {
         match self.rest.first() {
             None => '\0',
             Some(b'\r') => '\n',
@@ -75,7 +73,7 @@ impl<'a> Scanner<'a> {
             .unwrap_or('\u{fffd}')
     }
 
-    fn read(&mut self) -> char {
+    pub(super) fn read(&mut self) -> char {
         let c = self.peek();
         let width = match self.rest {
             [] => return '\0',
@@ -99,7 +97,7 @@ impl<'a> Scanner<'a> {
         c
     }
 
-    fn read_while(&mut self, fits: impl Fn(char) -> bool) {
+    pub(super) fn read_while(&mut self, fits: impl Fn(char) -> bool) {
         while !self.rest.is_empty() && fits(self.peek()) {
             self.read();
         }
@@ -112,9 +110,10 @@ impl<'a> Scanner<'a> {
             let is_blank = self.indentation()?;
             if self.dents != 0 {
                 self.start = self.position;
-                let (token, step) = match self.dents < 0 {
-                    true => (Token::Outdent, 1),
-                    false => (Token::Indent, -1),
+                let (token, step) = if self.dents < 0 {
+                    (Token::Outdent, 1)
+                } else {
+                    (Token::Indent, -1)
                 };
                 self.dents += step;
                 return Ok((token, Payload::Nothing));
@@ -334,93 +333,6 @@ impl<'a> Scanner<'a> {
             Ok((text, true)) => Ok((Token::Bytes, Payload::Bytes(text))),
             Ok((text, false)) => Ok((Token::Text, Payload::Bytes(text))),
             Err(words) => self.fail(opening, words),
-        }
-    }
-
-    fn number(&mut self, from: &'a [u8], c: char) -> Fallible<(Token, Payload)> {
-        let start = self.start;
-        let (mut has_fraction, mut has_exponent) = (false, false);
-        self.read();
-        match (c, self.peek()) {
-            ('.', next) if !next.is_ascii_digit() => return Ok((Token::Dot, Payload::Nothing)),
-            ('.', _) => has_fraction = true,
-            ('0', 'x' | 'X') => {
-                self.read();
-                if !self.peek().is_ascii_hexdigit() {
-                    return self.fail(start, "invalid hex literal");
-                }
-                self.read_while(|c| c.is_ascii_hexdigit());
-                return self.whole(from, 16);
-            }
-            ('0', 'o' | 'O') => {
-                self.read();
-                if !self.peek().is_digit(8) {
-                    return self.fail(self.position, "invalid octal literal");
-                }
-                self.read_while(|c| c.is_digit(8));
-                return self.whole(from, 8);
-            }
-            ('0', 'b' | 'B') => {
-                self.read();
-                if !self.peek().is_digit(2) {
-                    return self.fail(self.position, "invalid binary literal");
-                }
-                self.read_while(|c| c.is_digit(2));
-                return self.whole(from, 2);
-            }
-            _ => {
-                self.read_while(|c| c.is_ascii_digit());
-                let digits = &from[..from.len() - self.rest.len()];
-                match self.peek() {
-                    '.' => {
-                        has_fraction = true;
-                        self.read();
-                    }
-                    'e' | 'E' => has_exponent = true,
-                    _ if c == '0' && digits.iter().any(|digit| *digit != b'0') => {
-                        let text = String::from_utf8_lossy(&digits[1..]);
-                        if digits.iter().all(|digit| *digit < b'8') {
-                            let words = format!("obsolete form of octal literal; use 0o{text}");
-                            return self.fail(self.position, words);
-                        }
-                        return self.fail(start, "invalid int literal");
-                    }
-                    _ => {}
-                }
-            }
-        }
-        if has_fraction {
-            self.read_while(|c| c.is_ascii_digit());
-            has_exponent = matches!(self.peek(), 'e' | 'E');
-        }
-        if has_exponent {
-            self.read();
-            if matches!(self.peek(), '+' | '-') {
-                self.read();
-                if !self.peek().is_ascii_digit() {
-                    return self.fail(self.position, "invalid float literal");
-                }
-            }
-            self.read_while(|c| c.is_ascii_digit());
-        }
-        if !has_fraction && !has_exponent {
-            return self.whole(from, 10);
-        }
-        let text = String::from_utf8_lossy(&from[..from.len() - self.rest.len()]);
-        match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok((Token::Float, Payload::Float(number))),
-            _ => self.fail(self.position, "invalid float literal"),
-        }
-    }
-
-    fn whole(&mut self, from: &'a [u8], base: u32) -> Fallible<(Token, Payload)> {
-        let skipped = if base == 10 { 0 } else { 2 };
-        let digits = &from[skipped..from.len() - self.rest.len()];
-        match BigInt::parse_bytes(digits, base) {
-            Some(number) if !matches!(base, 2 | 8) || number.bits() < 64 => {
-                Ok((Token::Int, Payload::Int(Int::from(number))))
-            }
-            _ => self.fail(self.start, "invalid int literal"),
         }
     }
 }

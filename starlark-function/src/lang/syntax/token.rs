@@ -44,9 +44,10 @@ impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.text();
         let is_sign = (Token::Plus as u8..=Token::GtGtEq as u8).contains(&(self.0 as u8));
-        match is_sign {
-            true => write!(f, "'{text}'"),
-            false => f.write_str(text),
+        if is_sign {
+            write!(f, "'{text}'")
+        } else {
+            f.write_str(text)
         }
     }
 }
@@ -74,9 +75,10 @@ impl Token {
             Token::Yield,
         ];
         if let Some(reserved) = RESERVED.iter().find(|token| token.text() == word) {
-            return Some(match edition >= Edition::March2026 {
-                true => *reserved,
-                false => Self::Illegal,
+            return Some(if edition >= Edition::March2026 {
+                *reserved
+            } else {
+                Self::Illegal
             });
         }
         Some(match word {

@@ -144,9 +144,10 @@ impl Reader<'_> {
         let inner = &self.text[self.at + 1..end.min(self.text.len())];
         self.at = end + 1;
         let is_safe = inner.iter().all(|byte| *byte != b'\\' && byte.is_ascii());
-        match is_safe {
-            true => Ok(inner.to_vec()),
-            false => unescaped(inner),
+        if is_safe {
+            Ok(inner.to_vec())
+        } else {
+            unescaped(inner)
         }
     }
 }

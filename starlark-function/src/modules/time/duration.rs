@@ -105,10 +105,13 @@ impl Object for Duration {
                     _ => made(own.wrapping_div(number)),
                 }
             }
-            (Operator::Divide, Value::Float(number)) => match *number == 0.0 {
-                true => Err(by_zero()),
-                false => made((own as f64 / number) as i64),
-            },
+            (Operator::Divide, Value::Float(number)) => {
+                if *number == 0.0 {
+                    Err(by_zero())
+                } else {
+                    made((own as f64 / number) as i64)
+                }
+            }
             _ => Ok(None),
         }
     }

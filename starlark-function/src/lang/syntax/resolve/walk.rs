@@ -15,10 +15,13 @@ impl Resolver<'_> {
         let is_loose = !self.dialect.permissive && !self.in_function();
         match statement {
             Statement::Expression(expr) => self.expr(expr),
-            Statement::Branch { token, at } => match self.loops == 0 && *token != Token::Pass {
-                true => self.fail(*at, format!("{} not in a loop", token.text())),
-                false => Ok(()),
-            },
+            Statement::Branch { token, at } => {
+                if self.loops == 0 && *token != Token::Pass {
+                    self.fail(*at, format!("{} not in a loop", token.text()))
+                } else {
+                    Ok(())
+                }
+            }
             Statement::If {
                 at,
                 condition,
