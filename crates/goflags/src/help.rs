@@ -51,7 +51,7 @@ fn wrap(page: &mut String, text: &str) {
     page.push('\n');
 }
 
-/// Shows a help. A reader who has seen enough, such as `head`, is no error.
+/// Shows a help. A reader that stops early, such as `head`, does not cause an error.
 pub fn show(text: &str) {
     let _ = stdout().write_all(text.as_bytes());
 }

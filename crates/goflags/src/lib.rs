@@ -1,12 +1,12 @@
 //! Command lines as Go's flag package reads them, so that manifests written for
 //! the Go original work unchanged: `--flag=value`, `--flag value`, `-flag=value`
 //! and `-flag value` all mean the same; booleans are bare or `=value`, never a
-//! separate word; a repeated flag's last value wins; the first word that is no
-//! flag, or `--`, ends the flags.
+//! separate word; a repeated flag's last value wins; the first word that is not
+//! a flag, or `--`, ends the flags.
 //!
-//! Flags are a table of [`Flag`]s. [`parse`] only sorts the words; what a value
-//! means is asked afterwards with [`Flags::get`], and every complaint names the
-//! flag, the value and what is accepted.
+//! Flags are a table of [`Flag`]s. [`parse`] only sorts the words; [`Flags::get`]
+//! reads their values afterwards, and every error names the flag, the value and
+//! what is accepted.
 
 pub mod flag;
 mod help;
@@ -54,7 +54,7 @@ pub struct Flags {
 /// What is wrong with a command line. The exit code for all of them is 2.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FlagError {
-    #[error("unknown flag {0}; --help lists what there is")]
+    #[error("unknown flag {0}; --help lists all flags")]
     Unknown(String),
     #[error("flag --{0} needs a value")]
     Missing(&'static str),

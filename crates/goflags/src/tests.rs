@@ -81,11 +81,11 @@ fn a_complaint_names_the_flag_the_value_and_what_is_accepted() {
     for (words, complaint) in [
         (
             &["--prot=1"][..],
-            "unknown flag --prot=1; --help lists what there is",
+            "unknown flag --prot=1; --help lists all flags",
         ),
         (
             &["---port=1"],
-            "unknown flag ---port=1; --help lists what there is",
+            "unknown flag ---port=1; --help lists all flags",
         ),
         (&["--port"], "flag --port needs a value"),
         (

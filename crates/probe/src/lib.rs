@@ -1,7 +1,7 @@
 //! `grpc-health-probe -addr HOST:PORT`: asks a server's health. The flags that
 //! pod templates use and the exit codes are those of the well-known program of
 //! this name: 0 serving, 1 bad arguments, 2 no connection, 3 no answer, 4 not
-//! serving. How to connect is the caller's: the wrapper's probe needs no resolver
+//! serving. The caller provides the connection: the wrapper's probe needs no resolver
 //! and no TLS, the runner's has both.
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};

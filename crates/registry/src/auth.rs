@@ -5,8 +5,8 @@
 //!     $DOCKER_CONFIG/config.json or ~/.docker/config.json, with its helper programs
 //! otherwise: the file of --registry-auth-secret-path, without helpers
 //! ```
-//! Files are read whenever credentials are wanted, which the metadata cache
-//! makes rare, so a changed file counts from the next request on.
+//! Files are read whenever credentials are needed, which the metadata cache
+//! makes rare, so a changed file is used from the next request on.
 
 mod docker_config;
 mod helper;
@@ -42,13 +42,13 @@ pub(crate) enum Credentials {
         username: String,
         password: Secret,
     },
-    /// Bought at the registry's token server for a token.
+    /// Exchanged for an access token at the registry's token server.
     Identity(Secret),
-    /// Shown as it is.
+    /// Sent as it is.
     Token(Secret),
 }
 
-/// Credentials, and what may be told about them.
+/// Credentials, and what may be said about them in messages.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     pub(crate) credentials: Option<Credentials>,
@@ -67,7 +67,7 @@ pub struct Origin {
     pub username: Option<String>,
 }
 
-/// Why credentials cannot be had.
+/// Why credentials could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     #[error("cannot read the docker config {}", path.display())]
@@ -163,7 +163,7 @@ impl Credentials {
                 password.hide_in(&Secret::new(encoded).hide_in(text))
             }
             Self::Identity(token) | Self::Token(token) => {
-                let in_a_form = Secret::new(escaped(token.reveal()));
+                let in_a_form = Secret::new(escaped(token.reveal()).to_string());
                 token.hide_in(&in_a_form.hide_in(text))
             }
         }

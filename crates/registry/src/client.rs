@@ -4,8 +4,8 @@
 //! manifest (of the tag or digest) ─► index? ─► the platform's manifest ─► configuration
 //! ```
 //! Everything that is fetched is bounded in size and time and, where a digest is
-//! known, checked against it. Nothing is remembered of an image, which is the
-//! metadata cache's part; of a host it is remembered when it asked for a pause.
+//! known, checked against it. Images are remembered by the metadata cache, not here;
+//! the client only remembers until when a host has asked for a pause.
 
 mod authenticate;
 mod error;
@@ -48,7 +48,7 @@ pub struct Timeouts {
 }
 
 impl Default for Timeouts {
-    /// Manifests and configurations are small: who needs longer is in trouble.
+    /// Manifests and configurations are small: a registry that needs longer has failed.
     /// All of it fits twice into the time that a pod may take to start.
     fn default() -> Self {
         Self {
@@ -113,7 +113,7 @@ impl Client {
         (image, session.report)
     }
 
-    /// The digest that a tag stands for now, if the registry tells it without
+    /// The digest that a tag stands for now, if the registry says so without
     /// sending the manifest. Such questions do not count as pulls.
     pub async fn digest(
         &self,

@@ -1,4 +1,4 @@
-//! Digests: what an image's parts are called by, and checked against.
+//! Digests: the names of an image's parts, against which their content is checked.
 
 use std::{fmt, str::FromStr};
 
@@ -31,7 +31,7 @@ impl Digest {
     }
 
     /// The content's digest by the same algorithm: equal if this is its digest.
-    pub fn computed_like_this(&self, content: &[u8]) -> Self {
+    pub(crate) fn computed_like_this(&self, content: &[u8]) -> Self {
         self.algorithm.digest(content)
     }
 }
@@ -55,11 +55,8 @@ impl Algorithm {
 
     fn digest(self, content: &[u8]) -> Digest {
         let digest = digest::digest(self.implementation(), content);
-        let hex = digest.as_ref().iter().fold(String::new(), |hex, byte| {
-            // Written digit by digit, because formatting can fail and this cannot.
-            let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-            hex + &String::from_iter([digit(byte >> 4), digit(byte & 15)])
-        });
+        let bytes = digest.as_ref().iter();
+        let hex = bytes.map(|byte| format!("{byte:02x}")).collect();
         Digest {
             algorithm: self,
             hex,

@@ -1,15 +1,11 @@
-//! A bit of chance in pauses, so that those who failed together, or began
-//! together, do not come back together.
+//! Random variation of pauses, so that tasks that failed or began together do not come
+//! back together.
 
-use std::{
-    hash::{BuildHasher as _, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
 
 /// Some time below `most`, another one each time.
 pub(crate) fn below(most: Duration) -> Duration {
-    let thousandths = u32::try_from(RandomState::new().hash_one(()) % 1000).unwrap_or(0);
-    most * thousandths / 1000
+    most.mul_f32(fastrand::f32())
 }
 
 #[cfg(test)]

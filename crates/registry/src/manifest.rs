@@ -1,5 +1,5 @@
 //! What registries say about an image: manifest, index and configuration, in
-//! OCI's and Docker's dialects. Pure: bytes in, meaning or complaint out.
+//! OCI's and Docker's dialects. Pure: bytes in, meaning or error out.
 
 use serde::Deserialize;
 
@@ -75,7 +75,7 @@ impl From<RawPlatform> for Platform {
 }
 
 impl Manifest {
-    /// Reads either kind. It is the content that tells which it is: some
+    /// Reads either kind. The content decides which one it is: some
     /// registries send the wrong media type.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, InvalidDocument> {
         let document: Document = parse(bytes)?;
@@ -169,7 +169,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
-/// For the fuzz target: any bytes are understood or complained about.
+/// For the fuzz target: any bytes are read or refused with an error.
 #[doc(hidden)]
 pub fn understand(bytes: &[u8]) {
     if let Ok(Manifest::Index(manifests)) = Manifest::parse(bytes) {

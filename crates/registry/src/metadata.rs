@@ -1,8 +1,8 @@
-//! What is known about images and about repositories' tags, asked once and kept.
+//! A cache of what registries say about images and about repositories' tags.
 //!
 //! Every reference has an entry, and every entry a keeper: a task that asks the
-//! registry, tells everybody who waits, and, for a tag or a list of tags, asks again
-//! each time its answer has got old, or too old for somebody.
+//! registry, answers every caller that waits, and, for a tag or a list of tags, asks
+//! again when its answer is older than the TTL, or too old for a caller.
 //!
 //! ```text
 //!             ┌────────── a tag: each TTL, or sooner after a failure ──────────┐
@@ -10,9 +10,9 @@
 //! Asking ─► Known ── a digest: for life ── not asked for during IDLE: forgotten ┘
 //!    └────► Failed ── definite (no such tag): kept for FAILURES_KEPT · other: forgotten at once
 //! ```
-//! So concurrent misses make one inquiry, no caller ever waits for a refresh,
-//! and a registry that is down changes nothing for what is known. Entries own
-//! their keepers: whatever is forgotten stops asking.
+//! So concurrent misses make one request, no caller ever waits for a refresh, and
+//! known answers stay in use while a registry is down. Entries own their keepers: the
+//! keeper of a forgotten entry stops asking.
 
 mod keeper;
 mod sources;
@@ -38,7 +38,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{client::FetchError, digest::Digest, reference::Reference};
 
 /// More functions than any cluster runs, so that scans over all pods in use find
-/// every image known; a bound all the same, because callers choose the references.
+/// every image known; bounded nevertheless, because callers choose the references.
 /// The sleeping task of an entry takes less than 1 kB.
 const MOST_ENTRIES: usize = 10_000;
 
@@ -55,7 +55,7 @@ pub trait Source: Send + Sync + 'static {
     /// What an answer can be recognised by, if it can.
     fn digest_of(answer: &Self::Answer) -> Option<&Digest>;
 
-    /// What a tag stands for now, if that can be told without fetching it. Asked only
+    /// What a tag stands for now, if that can be found out without fetching it. Asked only
     /// about answers that have a digest.
     fn digest(
         &self,
@@ -70,10 +70,10 @@ pub enum MetadataError {
     #[error(transparent)]
     Fetch(Arc<FetchError>),
     #[error(
-        "nothing is known about {image} before the caller's deadline; its registry is slow to answer"
+        "nothing was learnt about {image} before the caller's deadline; its registry is slow to answer"
     )]
     Deadline { image: String },
-    #[error("the inquiry about {image} ended without an answer")]
+    #[error("the request about {image} ended without an answer")]
     Lost { image: String },
 }
 
@@ -86,13 +86,13 @@ pub struct Statistics {
     pub hits: u64,
     /// Had to ask a registry.
     pub misses: u64,
-    /// Waited for somebody else's inquiry.
+    /// Waited for another caller's request.
     pub joined: u64,
     /// Old answers that were confirmed or replaced.
     pub refreshes: u64,
     /// Tags that turned out to stand for something else.
     pub moved: u64,
-    /// Inquiries without an answer, refreshes included.
+    /// Requests without an answer, refreshes included.
     pub failures: u64,
     /// Forgotten to make room.
     pub evicted: u64,
@@ -103,7 +103,7 @@ pub struct Statistics {
 pub struct Metadata<S: Source> {
     source: Arc<S>,
     shared: Arc<Shared<S::Answer>>,
-    /// How long a tag's digest, or a list of tags, is believed; `None`: for ever.
+    /// How long a tag's digest, or a list of tags, is remembered; `None`: for ever.
     ttl: Option<Duration>,
     most_entries: usize,
 }
@@ -136,7 +136,7 @@ struct Entry<A> {
 }
 
 impl<A> Entry<A> {
-    /// What is worth least makes room: failures first, so that names that do not
+    /// The least useful entry makes room: failures first, so that names that do not
     /// exist do not displace images in use; what somebody waits for last; of equals,
     /// what was not asked for the longest.
     fn worth(&self) -> (u8, Instant) {

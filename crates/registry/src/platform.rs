@@ -59,7 +59,7 @@ impl Platform {
     }
 }
 
-/// Variants are counted: `v7` is 7. Who names none means the usual one, which
+/// Variants are counted: `v7` is 7. Without a name the usual variant is meant, which
 /// for amd64 is the one that every processor runs.
 fn variant_level(variant: Option<&str>, architecture: &str) -> Option<u8> {
     match (variant, architecture) {

@@ -21,7 +21,7 @@ pub struct Reference {
     digest: Option<Digest>,
 }
 
-/// Why a text is no reference.
+/// Why a text is not a valid reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidReference {
     #[error("it is empty")]

@@ -1,5 +1,5 @@
-//! Text that must not be seen. There is no `Display`, and `Debug` shows nothing
-//! of it; whoever needs the text has to ask for it by name.
+//! Text that must not be seen. There is no `Display`, and `Debug` shows nothing of the
+//! text; code that needs the text has to call a method for it.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl Secret {
         &self.0
     }
 
-    /// Shorter secrets than this cannot be told from ordinary text.
+    /// Shorter secrets than this cannot be distinguished from ordinary text.
     const RECOGNISABLE: usize = 4;
 
     /// `text` without this secret: a registry may repeat what it was sent.

@@ -1,5 +1,5 @@
-//! Signatures of images, as cosign makes them with a key of one's own. Pure: documents,
-//! keys and a digest in, who has signed it out.
+//! Signatures of images, as cosign makes them with the user's own key. Pure: documents,
+//! keys and a digest in, the key that has signed it out.
 //!
 //! ```text
 //! manifest ─► layer: payload (says which digest is signed) + annotation: signature of the payload

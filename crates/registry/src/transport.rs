@@ -1,5 +1,5 @@
 //! The way to a host: addresses, proxies, TLS, and the rules for plain HTTP.
-//! What is said over it is left to the client.
+//! The client decides what is sent over it.
 
 mod connect;
 mod dial;
@@ -24,11 +24,11 @@ pub struct Transport {
     /// A directory with the certificate of an authority to trust before the
     /// system's, in `ca.crt`, `ca.pem` or another of the usual files.
     pub authority: Option<PathBuf>,
-    /// Registries, `host` or `host:port`, that may be spoken to in plain HTTP.
+    /// Registries, `host` or `host:port`, that may be asked over plain HTTP.
     pub insecure: Vec<String>,
 }
 
-/// Who vouched for the host.
+/// The authority that vouched for the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsPath {
     /// Nobody: plain HTTP.

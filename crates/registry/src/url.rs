@@ -4,6 +4,7 @@
 use std::fmt;
 
 use http::Uri;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -53,9 +54,10 @@ impl Endpoint {
 
     /// Host and port as a `Host` header has them.
     pub(crate) fn authority(&self) -> String {
-        let host = match self.host.contains(':') {
-            true => format!("[{}]", self.host),
-            false => self.host.clone(),
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
         };
         if self.port == self.scheme.default_port() {
             host
@@ -89,9 +91,10 @@ impl Url {
         Some(Self {
             endpoint: Endpoint::of_registry(scheme, authority).filter(|it| !it.host.is_empty())?,
             // An authority may be followed by a query at once.
-            path_and_query: match path_and_query.starts_with('/') {
-                true => path_and_query.to_owned(),
-                false => format!("/{path_and_query}"),
+            path_and_query: if path_and_query.starts_with('/') {
+                path_and_query.to_owned()
+            } else {
+                format!("/{path_and_query}")
             },
         })
     }
@@ -143,17 +146,16 @@ pub(crate) fn form<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>)
     pairs.collect::<Vec<_>>().join("&")
 }
 
+/// What a value may have as it is: the unreserved characters of RFC 3986.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
 /// A value as forms and queries carry it.
-pub(crate) fn escaped(value: &str) -> String {
-    value.bytes().fold(String::new(), |mut text, byte| {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte));
-            }
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-        text
-    })
+pub(crate) fn escaped(value: &str) -> impl fmt::Display {
+    utf8_percent_encode(value, ESCAPED)
 }
 
 #[cfg(test)]

@@ -148,10 +148,11 @@ async fn with_tokens(accepts: &'static str) -> Server {
         if seen.line.contains("/token") {
             let right = seen.authorization.as_deref() == Some(USER_PASSWORD)
                 || seen.body.contains("refresh_token=identity%3D");
-            return match right {
-                true => respond(200, r#"{"token":"issued"}"#),
-                false => respond(401, r#"{"errors":[{"code":"UNAUTHORIZED","message":"no"}]}"#),
-            };
+            if right {
+                return respond(200, r#"{"token":"issued"}"#);
+            }
+            let refusal = r#"{"errors":[{"code":"UNAUTHORIZED","message":"no"}]}"#;
+            return respond(401, refusal);
         }
         if seen.authorization.as_deref() == Some(accepts) {
             return image.answer(seen);

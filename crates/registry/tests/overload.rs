@@ -43,7 +43,7 @@ async fn a_registry_that_wants_a_long_pause_is_asked_once_by_many_calls() {
                 &error,
                 "it asked for a pause, so it is not asked again for 1",
             );
-            assert!(!error.is_definite(), "it is no fault of the image's");
+            assert!(!error.is_definite(), "the image is not at fault");
         }
         assert!(
             began.elapsed() < Duration::from_secs(5),

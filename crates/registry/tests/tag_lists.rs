@@ -100,7 +100,7 @@ async fn lists_without_an_end_are_left_and_told() {
     let error = tags(&anybody(), &circle).await.unwrap_err();
     assert_says(
         &error,
-        "it leads to a page that was read before; name a version instead",
+        "it refers to a page that was read before; name a version instead",
     );
     assert_eq!(circle.lines().len(), 1);
 
@@ -115,12 +115,12 @@ async fn lists_without_an_end_are_left_and_told() {
     })
     .await;
     let error = tags(&anybody(), &endless).await.unwrap_err();
-    assert_says(&error, "it leads to more pages than any list of tags has");
+    assert_says(&error, "it refers to more pages than any list of tags has");
     assert_eq!(endless.lines().len(), 200);
 
     let nowhere = Server::start(|_| with(page(&["v1"]), "link", "<ftp://x/y>; rel=next")).await;
     let error = tags(&anybody(), &nowhere).await.unwrap_err();
-    assert_says(&error, "it leads to what is no URL");
+    assert_says(&error, "it refers to a place that is not a URL");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn more_tags_or_bytes_than_any_function_has_are_refused() {
     let error = tags(&anybody(), &many).await.unwrap_err();
     assert_says(
         &error,
-        "has more tags than are looked at for a version constraint; name a version",
+        "has too many tags to search for a version constraint; name a version",
     );
 
     let count = AtomicUsize::new(0);
@@ -168,7 +168,7 @@ async fn a_repository_without_tags_is_not_one_that_is_missing() {
     let error = tags(&anybody(), &junk).await.unwrap_err();
     assert_says(
         &error,
-        "gave a document that cannot be understood: it is not valid JSON",
+        "sent a document that cannot be read: it is not valid JSON",
     );
 }
 
@@ -177,10 +177,14 @@ async fn many_callers_share_a_list_which_outlives_its_registry() {
     let is_down = Arc::new(AtomicBool::new(false));
     let has_new = Arc::new(AtomicBool::new(false));
     let (down, new) = (Arc::clone(&is_down), Arc::clone(&has_new));
-    let server = Server::start(move |_| match down.load(Ordering::SeqCst) {
-        true => respond(500, ""),
-        false if new.load(Ordering::SeqCst) => page(&["v1", "v2"]),
-        false => page(&["v1"]),
+    let server = Server::start(move |_| {
+        if down.load(Ordering::SeqCst) {
+            respond(500, "")
+        } else if new.load(Ordering::SeqCst) {
+            page(&["v1", "v2"])
+        } else {
+            page(&["v1"])
+        }
     })
     .await;
     let reference: Reference = format!("{}/fn", server.host()).parse().unwrap();

@@ -137,7 +137,7 @@ impl Entry {
     }
 }
 
-/// Not every tool pads what it encodes.
+/// Not every tool pads its base64.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -157,7 +157,7 @@ fn decode(auth: &str) -> Option<Credentials> {
     })
 }
 
-/// Of the keys that cover the image, the one that says most.
+/// Of the keys that cover the image, the most specific one.
 fn best<'a>(keys: impl Iterator<Item = &'a String>, reference: &Reference) -> Option<&'a String> {
     let covering = keys.filter_map(|key| Some((Key::read(key).covers(reference)?, key)));
     let best = covering.max_by_key(|(length, key)| (*length, key.len()));
@@ -177,7 +177,7 @@ impl<'a> Key<'a> {
         let path = path.trim_matches('/');
         Self {
             registry: registry(host),
-            // The API's version is no part of a repository's name.
+            // The API's version is not part of a repository's name.
             path: match path {
                 "v1" | "v2" => "",
                 _ => path
@@ -199,7 +199,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// A registry by one name: Docker Hub has several, and 443 goes without saying.
+/// One name per registry: Docker Hub has several, and port 443 is the default.
 fn registry(host: &str) -> String {
     let host = host.to_ascii_lowercase();
     match host.strip_suffix(":443").unwrap_or(&host) {

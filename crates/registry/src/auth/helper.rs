@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::{Credentials, CredentialsError, Found, Origin, docker_config::DockerConfig};
 use crate::{auth::docker_config::TOKEN_USER, reference::Reference, secret::Secret};
 
-/// A helper asks a keychain or a cloud; who needs longer hangs.
+/// A helper asks a keychain or a cloud; a helper that needs longer hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answers are a name and a token.

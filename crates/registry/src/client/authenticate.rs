@@ -16,7 +16,7 @@ use crate::{
     url::{Scheme, Url, form},
 };
 
-/// The client's name at token servers, which have to be told one.
+/// The client's name for token servers, which require one.
 const CLIENT_ID: &str = "function-runner";
 
 /// The `Authorization` header that the registry wants to see.
@@ -168,8 +168,8 @@ async fn token(
     })
 }
 
-/// How to ask for a token: identity tokens are traded in by a form, everybody
-/// else asks with a query.
+/// How to ask for a token: identity tokens are exchanged by a form, everything else
+/// asks with a query.
 fn request(
     realm: &Url,
     scope: &str,

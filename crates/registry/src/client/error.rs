@@ -1,5 +1,5 @@
-//! Why an image's metadata cannot be had. Every cause has words of its own that
-//! tell the reader what to do; none of them holds a secret.
+//! Why an image's metadata could not be fetched. Every cause has a message of its own
+//! that says what to do; no message contains a secret.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum FetchError {
         registry: String,
         source: Box<CredentialsError>,
     },
-    #[error("{registry} has a port that no host has; ports end at 65535")]
+    #[error("the port of {registry} is not valid; the highest port is 65535")]
     InvalidPort { registry: String },
     #[error("cannot connect to {endpoint}")]
     Connect {
@@ -55,7 +55,7 @@ pub enum FetchError {
         url: String,
         status: StatusCode,
         told: String,
-        /// How long the registry wants to be left alone.
+        /// For how long the registry wants no requests.
         retry_after: Option<Duration>,
     },
     #[error("{url} gave an unexpected answer ({status}{told}); is it a registry?")]
@@ -64,29 +64,29 @@ pub enum FetchError {
         status: StatusCode,
         told: String,
     },
-    #[error("the connection broke off while {url} was asked")]
+    #[error("the connection was lost during a request to {url}")]
     Lost { url: String, source: hyper::Error },
-    #[error("{url} did not give its whole answer within {:.1} s", after.as_secs_f32())]
+    #[error("{url} did not send its whole answer within {:.1} s", after.as_secs_f32())]
     Slow { url: String, after: Duration },
-    #[error("the answer of {url} is longer than {limit} bytes, which no such document needs")]
+    #[error("the answer of {url} is longer than {limit} bytes, the limit for such a document")]
     TooLarge { url: String, limit: usize },
-    #[error("{url} leads elsewhere: {why}")]
+    #[error("{url} redirects {why}")]
     Redirect { url: String, why: String },
     #[error(
-        "{url} gave other content than was asked for: its digest is {actual} instead of {expected}; \
-         the registry or something before it is broken or lies"
+        "{url} sent other content than was asked for: its digest is {actual} instead of {expected}; \
+         the registry or a proxy in front of it is broken or was tampered with"
     )]
     Digest {
         url: String,
         expected: Digest,
         actual: Digest,
     },
-    #[error("{url} gave a document that cannot be understood")]
+    #[error("{url} sent a document that cannot be read")]
     Document {
         url: String,
         source: InvalidDocument,
     },
-    #[error("the indexes of {image} lead to each other and to no image")]
+    #[error("the indexes of {image} refer to each other and never to an image")]
     Nesting { image: String },
     #[error("{image} has no image for {wanted}, only for {offered}")]
     Platform {
@@ -100,20 +100,20 @@ pub enum FetchError {
     )]
     NoCommand { image: String },
     #[error(
-        "{image} has more tags than are looked at for a version constraint; name a version instead \
-         of the constraint"
+        "{image} has too many tags to search for a version constraint; name a version instead of the \
+         constraint"
     )]
     TooManyTags { image: String },
     #[error(
-        "the list of {image}'s tags does not end: it leads {why}; name a version instead of a \
+        "the list of {image}'s tags does not end: it refers {why}; name a version instead of a \
          constraint"
     )]
     Pages { image: String, why: &'static str },
-    #[error("asking about {image} took longer than there was time")]
+    #[error("the deadline passed before the registry had answered all questions about {image}")]
     Deadline { image: String },
 }
 
-/// Why a registry does not believe who we are.
+/// Why authentication failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthenticateError {
     #[error("it wants credentials, but {}", missing(.0))]
@@ -123,8 +123,8 @@ pub enum AuthenticateError {
     #[error("it rejects the token; it may have expired, so log in again and renew {0}")]
     ExpiredToken(Box<Origin>),
     #[error(
-        "it does not accept the token that {realm} issued for it; check that both know each other \
-         and that their clocks agree"
+        "it does not accept the token that {realm} issued for it; check that the registry trusts \
+         that server and that their clocks agree"
     )]
     TokenRefused { realm: String },
     #[error("it wants a user name and a password, but {0} has only an identity token")]
@@ -132,21 +132,21 @@ pub enum AuthenticateError {
     #[error("it wants neither Basic nor Bearer authentication, and others are not supported")]
     Challenge,
     #[error(
-        "it wants its tokens fetched from {realm}, a foreign host over plain HTTP; that is refused, \
+        "it wants its tokens fetched from {realm}, another host over plain HTTP; that is refused, \
          because credentials could be stolen there"
     )]
     PlainRealm { realm: String },
     #[error(
-        "it wants credentials, but it can be reached in plain HTTP only, and it has not said so \
-         itself: connections for TLS are cut or refused on the way, so none are sent; give the \
-         registry a certificate, or name {host} in --insecure-registries"
+        "it wants credentials, but none are sent: it can be reached over plain HTTP only, because \
+         TLS connections to it are cut or refused, perhaps by somebody else; give the registry a \
+         certificate, or name {host} in --insecure-registries"
     )]
     CutTls { host: String },
     #[error("it wants its tokens fetched from {realm:?}, which is not a URL")]
     InvalidRealm { realm: String },
-    #[error("its token server does not help")]
+    #[error("its token server failed")]
     TokenServer(#[source] Box<FetchError>),
-    #[error("its token server {realm} gave an answer without a token")]
+    #[error("the answer of its token server {realm} has no token")]
     TokenAnswer { realm: String },
 }
 
@@ -185,7 +185,7 @@ impl FetchError {
         }
     }
 
-    /// How long the host wants to be left alone, if it said so.
+    /// For how long the host wants no requests, if it said so.
     pub(crate) fn wished_pause(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => *retry_after,
@@ -197,8 +197,8 @@ impl FetchError {
         }
     }
 
-    /// Whether it is the image that is at fault, or who asks for it: the answer
-    /// stays the same until somebody changes something.
+    /// Whether the image or the credentials are at fault: the answer stays the same
+    /// until somebody changes something.
     pub fn is_definite(&self) -> bool {
         match self {
             Self::Missing { .. }

@@ -1,5 +1,5 @@
-//! What is kept per host: how many requests it gets at a time, and until when it
-//! wants none at all.
+//! The limits of each host: how many requests it gets at a time, and until when it
+//! has asked for a pause.
 //!
 //! One host has at most half of all places, so that a registry that answers
 //! slowly or not at all does not hold up the others.
@@ -23,7 +23,7 @@ use crate::url::Endpoint;
 const PLACES: usize = 16;
 const PLACES_OF_ONE: usize = PLACES / 2;
 
-/// A wish for a longer pause is not believed: limits are lifted, and a mistaken
+/// Longer pauses are not kept: limits are lifted, and a mistaken
 /// answer must not cut off a registry for a day.
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(5 * 60);
 
@@ -40,8 +40,8 @@ pub(super) struct Hosts {
 struct Host {
     places: Arc<Semaphore>,
     rest: Option<Rest>,
-    /// It has spoken TLS once: it is not asked in plain HTTP any more, whoever
-    /// cuts connections to it.
+    /// It has spoken TLS once: it is not asked over plain HTTP any more, even if TLS
+    /// connections to it are cut.
     speaks_tls: bool,
 }
 
@@ -72,7 +72,7 @@ impl Hosts {
     pub(super) async fn enter(&self, endpoint: &Endpoint) -> Place {
         let own = Arc::clone(&host(&mut self.known(), endpoint).places);
         // Nobody closes them, so there is always a permit. The host's own comes
-        // first: whoever waits for that takes no place from other hosts.
+        // first: a request that waits for it takes no place from other hosts.
         let own = own.acquire_owned().await.ok();
         let of_all = Arc::clone(&self.places).acquire_owned().await.ok();
         Place {

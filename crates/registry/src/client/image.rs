@@ -1,4 +1,4 @@
-//! The documents of one image, in the order in which they lead to each other.
+//! Fetches the documents of one image, in the order in which they refer to each other.
 
 use http::Method;
 
@@ -123,8 +123,9 @@ fn told_digest(answer: &Answer) -> Option<Digest> {
 fn platforms(offered: &[Descriptor]) -> String {
     let names = offered.iter().filter_map(|offer| offer.platform.as_ref());
     let names: Vec<String> = names.take(20).map(ToString::to_string).collect();
-    match names.is_empty() {
-        true => "none that it names".to_owned(),
-        false => names.join(", "),
+    if names.is_empty() {
+        "none that it names".to_owned()
+    } else {
+        names.join(", ")
     }
 }

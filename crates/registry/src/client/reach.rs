@@ -1,5 +1,5 @@
-//! Connections of one inquiry: opened when needed, used again, and the choice
-//! between HTTPS and plain HTTP.
+//! The connections for the requests about one image: opened when needed, used again,
+//! and the choice between HTTPS and plain HTTP.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl Session<'_> {
         if let TlsPath::SystemAfterCustom(file) = &connection.path {
             self.client.connector.warnings.once(format!(
                 "the certificate of {endpoint} is not signed by the authority in {}, but by one \
-                 that this system trusts: going on with that",
+                 that this system trusts: that one is trusted",
                 file.display()
             ));
         }
@@ -100,7 +100,7 @@ impl Session<'_> {
     }
 }
 
-/// Never after trouble with a certificate: who has one speaks TLS.
+/// Never after an error with a certificate: a host that has one speaks TLS.
 fn speaks_plain_http_maybe(error: &ConnectError, on_another_port: bool) -> bool {
     match error {
         ConnectError::Tls(failure) => failure.is_not_tls(),

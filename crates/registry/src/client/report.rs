@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use crate::{auth::Origin, transport::TlsPath};
 
-/// The course of one inquiry. It holds no secrets.
+/// The course of the requests about one image. It holds no secrets.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     pub exchanges: Vec<Exchange>,
@@ -26,7 +26,7 @@ pub struct Exchange {
 }
 
 impl Report {
-    /// This inquiry, and another one after it.
+    /// These requests, and others after them.
     #[must_use]
     pub fn then(mut self, later: Self) -> Self {
         self.exchanges.extend(later.exchanges);
@@ -54,7 +54,7 @@ impl Report {
         exchange.took = took;
     }
 
-    /// Tells the last outcome in other words, now that more is known.
+    /// Replaces the last outcome, now that more is known.
     pub(super) fn amend(&mut self, outcome: String) {
         if let Some(last) = self.exchanges.last_mut() {
             last.outcome = outcome;

@@ -1,12 +1,12 @@
-//! When to ask again: after what may pass, a few times, with growing pauses.
+//! When to ask again: after transient errors, a few times, with growing pauses.
 
 use std::time::Duration;
 
 use super::FetchError;
 use crate::jitter;
 
-/// With two more attempts a registry has about a second to come back; who needs
-/// longer is asked by the next caller.
+/// With two more attempts a registry has about a second to come back; if it needs
+/// longer, the next caller asks it again.
 const ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 

@@ -34,7 +34,7 @@ pub(super) struct Session<'a> {
     /// Decided by the first connection.
     pub(super) registry: Option<Endpoint>,
     pub(super) found: Option<Found>,
-    /// Plain HTTP is spoken, and nobody but who cuts connections has said so.
+    /// Plain HTTP is spoken only because TLS connections were cut.
     pub(super) keeps_credentials: bool,
     /// The header that the registry has asked for.
     authorization: Option<Secret>,
@@ -55,7 +55,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks the registry until there is an answer or no hope.
+    /// Asks the registry until it answers or no retry is left.
     pub(super) async fn ask(
         &mut self,
         method: Method,
@@ -202,7 +202,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// `Retry-After`, a number of seconds or a date, as far as it is believed.
+/// `Retry-After`, a number of seconds or a date, up to the longest pause that is kept.
 fn wished_pause(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     let wished = match value.parse() {

@@ -18,10 +18,10 @@ const PAGE: usize = 1000;
 /// looked at all.
 const MOST_PAGES: usize = 200;
 
-/// No function has had so many releases.
+/// No function has had this many releases.
 const MOST_TAGS: usize = 20_000;
 
-/// So many names, with twice their length for what is around them.
+/// This many names, with twice their length for the text around them.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 impl Session<'_> {
@@ -52,7 +52,8 @@ impl Session<'_> {
             let Some(link) = next_link(&answer.headers) else {
                 return Ok(tags.into_iter().collect());
             };
-            let next = page_path(&path, link).ok_or_else(|| endless("to what is no URL"))?;
+            let next =
+                page_path(&path, link).ok_or_else(|| endless("to a place that is not a URL"))?;
             asked.push(path);
             if asked.contains(&next) {
                 return Err(endless("to a page that was read before"));
@@ -65,7 +66,7 @@ impl Session<'_> {
     }
 }
 
-/// A list that is not there tells about the repository, and not about a tag of it.
+/// A missing list says something about the repository, not about one of its tags.
 fn without_a_list(error: FetchError) -> FetchError {
     match error {
         FetchError::Missing {

@@ -1,5 +1,4 @@
-//! Requests on their way: redirects, time limits, and the note that each of them
-//! leaves.
+//! Sends requests: redirects, time limits, and the record of each exchange.
 
 use std::{error::Error, time::Duration};
 
@@ -65,7 +64,7 @@ impl Session<'_> {
             };
             let next = target
                 .join(location)
-                .ok_or_else(|| refused("to what is no URL"))?;
+                .ok_or_else(|| refused("to a place that is not a URL"))?;
             let plain = next.endpoint.scheme == Scheme::Http;
             let rules = self.client.connector.plain();
             let is_allowed = match target.endpoint.scheme {
@@ -78,7 +77,7 @@ impl Session<'_> {
                 return Err(refused(&why));
             }
             if outgoing.method == Method::POST {
-                return Err(refused("with what must not be sent twice"));
+                return Err(refused("a request that must not be sent twice"));
             }
             is_home &= next.endpoint == url.endpoint;
             target = next;
@@ -198,7 +197,7 @@ impl Session<'_> {
                 value.set_sensitive(true);
                 value
             });
-            // A token that no header can carry is no token.
+            // A token that no header can carry cannot be used.
             let unusable = |_| {
                 let origin = self.found.clone().unwrap_or_default().origin;
                 self.cannot_authenticate(AuthenticateError::ExpiredToken(Box::new(origin)))
@@ -215,7 +214,7 @@ impl Session<'_> {
         };
         request.body(body).map_err(|_| FetchError::Redirect {
             url: url.to_string(),
-            why: "to what is no URL".to_owned(),
+            why: "to a place that is not a URL".to_owned(),
         })
     }
 

@@ -1,4 +1,5 @@
-//! The task that knows one image, or one list: asks, tells, asks again, and forgets.
+//! The task behind one entry of the cache: it asks, answers callers, asks again, and
+//! forgets.
 
 use std::{
     future::pending,
@@ -24,7 +25,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// A refresh that failed is repeated after this time, if the TTL is not shorter.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-/// This part of a pause is left to chance: what was asked about together at a
+/// This part of a pause is random: what was asked about together at a
 /// start is not asked about together for ever.
 const CHANCE: u32 = 10;
 
@@ -86,7 +87,7 @@ impl<S: Source> Keeper<S> {
     }
 
     /// Keeps an answer young for as long as somebody wants it. No answer gets older
-    /// than the TTL, so chance makes pauses shorter, not longer.
+    /// than the TTL, so random pauses are shorter, not longer.
     async fn refresh(&self, mut known: Arc<S::Answer>) {
         let mut pause = self.ttl;
         let mut in_trouble = false;
@@ -113,7 +114,7 @@ impl<S: Source> Keeper<S> {
                     self.count(|shared| &shared.counters.failures);
                     if !in_trouble {
                         let error = &error as &dyn std::error::Error;
-                        tracing::warn!(image = %self.reference, error, "cannot look whether it has changed in its registry; what is known stays in use");
+                        tracing::warn!(image = %self.reference, error, "cannot check whether it has changed in its registry; what is known stays in use");
                     }
                     let soon = |ttl: Duration| ttl.min(AFTER_FAILURE);
                     (pause, in_trouble) = (self.ttl.map(soon), true);
@@ -158,7 +159,7 @@ impl<S: Source> Keeper<S> {
     }
 }
 
-/// Sleeps for almost so long; `None`: for ever.
+/// Sleeps for almost this long; `None`: for ever.
 async fn nap(pause: Option<Duration>) {
     match pause {
         Some(pause) => sleep(pause - jitter::below(pause / CHANCE)).await,

@@ -11,11 +11,14 @@ use webpki::{RawPublicKeyEntity, ring};
 use super::Signature;
 use crate::digest::Digest;
 
-/// What cosign signs with, by kind of key; it always hashes with SHA-256. The first is
-/// what `cosign generate-key-pair` makes.
-static ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 4] = [
+/// What cosign signs with, by kind of key. The first is what `cosign generate-key-pair`
+/// makes. With a key of P-384 cosign hashed with SHA-256 once, and hashes with SHA-384
+/// now (2.6). Ed25519 is the plain one: ring cannot verify Ed25519ph, which cosign uses
+/// by now for such keys.
+static ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 5] = [
     ring::ECDSA_P256_SHA256,
     ring::ECDSA_P384_SHA256,
+    ring::ECDSA_P384_SHA384,
     ring::RSA_PKCS1_2048_8192_SHA256,
     ring::ED25519,
 ];
@@ -57,9 +60,10 @@ impl PublicKey {
                 )
             )
         };
-        match ALGORITHMS.iter().any(is_usable) {
-            true => Ok(key),
-            false => Err(InvalidKey::Kind),
+        if ALGORITHMS.iter().any(is_usable) {
+            Ok(key)
+        } else {
+            Err(InvalidKey::Kind)
         }
     }
 

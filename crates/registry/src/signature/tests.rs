@@ -5,6 +5,45 @@ use super::*;
 
 const OTHER: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
+/// A signature of [`statement`] for the image `image`, which ring cannot make: made once
+/// with openssl. The keys are for this test alone, and their private halves were not kept.
+struct Fixture {
+    key: &'static str,
+    signature: &'static str,
+}
+
+/// `openssl genrsa 2048`, `openssl dgst -sha256`.
+const RSA_2048: Fixture = Fixture {
+    key: "-----BEGIN PUBLIC KEY-----\n\
+         MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAw8Bky4m9rb03e9e4xaTd\n\
+         a3MZxGNQW50kKIPSybbIrYYJM8iEDr6iwSsUe0ML1rOBkoMRjiICFLND2ZzZK7nx\n\
+         1KCls09urOGwFbG7WNQYMTHTleW174t3SamMNZWb0xqOHbfEGq8x3J4oz2bXF+gU\n\
+         MSNynh2QYLL+YZ4xcmi+wMKc1r6GEubJxtnipU3EyGUefPKNjAUHLGq/Do7PqkFQ\n\
+         ni6QCjOhDZ8q1RwNdGxJl3qIN23MHzpUcIPGA5lRwOoWFUt/dgktEHAgRin8ee5U\n\
+         Wo21cgdXuhvR6vGGNWU7tebaNLgz9Lmq5e1ppLggNf8C9VDLIWBsf5iEZJMsQ7Vj\n\
+         oQIDAQAB\n\
+         -----END PUBLIC KEY-----\n",
+    signature: "pCtMk3Rot1uVfLj8VIgttLJ900zrJwLhP3JG4QybqgtrREtzMb+MR+ycdH/qcTWr\
+         Fo58Gs5BIzjAM1I8KL4OSLtnVxnaZKJFBh7pFyu6pZwW6XZ6BWRh1rBOnt+g+cl6\
+         KOitLGaaqvzikfYCdpHyxA0KU3Lz3a1884fA1kc92bqMPVcuQ9VT3WSMUIJfTTq1\
+         JrmYTYIn/xFNGkQUUbUVLWgwPpuqdrRmPuGse60XuIIpEomUlz9AFTURV+VoPvI/\
+         ujoIX95owcIi3G8vMYJ4Rjoa5WVxgNBRMJ7pVGVoQUDFE3Ne151JiG2IXL7towa5\
+         N0w13pYjaPjTZzQi/ex6iw==",
+};
+
+/// `openssl ecparam -name secp384r1`, `openssl dgst -sha256`: as cosign did before it chose
+/// the hash by the key.
+const P384_SHA256: Fixture = Fixture {
+    key: "-----BEGIN PUBLIC KEY-----\n\
+         MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEB8+0cfJNZXvPmq8A1fWthNRSpAiIXgHo\n\
+         uB3v4lvbg366mgY97zyVK2Be3W85ClhWZVbrwrrgsNUxEGSxRRK1VDOx8/wFqcrk\n\
+         rOjtSKns+3fHrd5ZIBPJtDBtgJYel4WO\n\
+         -----END PUBLIC KEY-----\n",
+    signature: "MGQCMDOdNF+ivhEYXDI6EsfIEUARn6v//Y3XIGHMJa+Pfhq5rvkgNQxP63mGizjO\
+         ZItkVAIwTxUp7y2JEAlG/xrtJnItoM9ICqZTSazxN9GDxcH00xCpQZGsKHESGSV/\
+         5/cBOXBH",
+};
+
 fn statement(digest: &str) -> String {
     format!(
         r#"{{"critical":{{"identity":{{"docker-reference":"example.com/fn"}},"image":{{"docker-manifest-digest":"{digest}"}},"type":"cosign container image signature"}},"optional":null}}"#
@@ -77,10 +116,30 @@ fn only_a_signature_by_one_of_the_keys_and_of_this_image_counts() {
 fn every_kind_of_key_that_is_promised_verifies() {
     let digest = Digest::of(b"image");
     let text = statement(&digest.to_string());
-    for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ED25519] {
+    let made_now = [
+        &rcgen::PKCS_ECDSA_P256_SHA256,
+        &rcgen::PKCS_ECDSA_P384_SHA384,
+        &rcgen::PKCS_ED25519,
+    ]
+    .map(|algorithm| {
         let pair = pair(algorithm);
-        let keys = [public(&pair)];
-        assert!(signed_by(&[signed(&pair, &text)], &keys, &digest).is_ok());
+        (public(&pair), signed(&pair, &text))
+    });
+    let made_before = [RSA_2048, P384_SHA256].map(|Fixture { key, signature }| {
+        let signature = Signature {
+            payload: text.clone().into(),
+            signature: STANDARD.decode(signature).unwrap(),
+        };
+        (PublicKey::from_pem(key).unwrap(), signature)
+    });
+    for (key, signature) in made_now.into_iter().chain(made_before) {
+        let keys = [key];
+        let signatures = [signature];
+        assert_eq!(signed_by(&signatures, &keys, &digest), Ok(&keys[0]));
+        let mut tampered = signatures;
+        tampered[0].payload = text.replace("example.com", "example.net").into();
+        let told = signed_by(&tampered, &keys, &digest);
+        assert_eq!(told, Err(Unverified::OtherKeys(1)), "{keys:?}");
     }
 }
 

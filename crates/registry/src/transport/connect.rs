@@ -29,7 +29,7 @@ pub(super) struct Opened {
     _driver: AbortOnDropHandle<()>,
 }
 
-/// Why there is no connection.
+/// Why a connection was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("its name cannot be resolved; check its spelling and the DNS")]
@@ -38,13 +38,13 @@ pub enum ConnectError {
     Tcp(#[source] io::Error),
     #[error("no connection within {} s; check that it can be reached from here", after.as_secs_f32())]
     Timeout { after: Duration },
-    #[error("the proxy {proxy} does not let us through")]
+    #[error("the proxy {proxy} refuses the connection")]
     Proxy { proxy: String, source: io::Error },
     #[error(transparent)]
     Tls(TlsFailure),
-    #[error("the authority to trust is not there")]
+    #[error("the certificate authority to trust is missing")]
     Trust(#[from] TrustError),
-    #[error("the connection was lost at its beginning")]
+    #[error("the connection was lost while it was being opened")]
     Handshake(#[source] hyper::Error),
 }
 
@@ -84,7 +84,7 @@ async fn converse(
     let handshake = http1::handshake(TokioIo::new(stream)).await;
     let (sender, connection) = handshake.map_err(ConnectError::Handshake)?;
     let driver = tokio::spawn(async move {
-        // Whoever waits for an answer hears of the error.
+        // The task that waits for an answer gets the error.
         let _ = connection.await;
     });
     Ok(Opened {

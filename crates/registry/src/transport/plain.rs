@@ -33,7 +33,7 @@ impl PlainHttp {
     }
 
     /// Whether credentials may be sent to the endpoint, which is spoken to in plain
-    /// HTTP because `error` was all that came of TLS. Whoever can cut connections
+    /// HTTP because `error` was all that came of TLS. An attacker who can cut connections
     /// must not get them by that alone.
     pub(crate) fn may_show_credentials(&self, endpoint: &Endpoint, error: &ConnectError) -> bool {
         let answered = match error {

@@ -1,5 +1,5 @@
 //! Proxies, as `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` name them. They are for
-//! TLS only: what may be spoken to in plain HTTP is near, and reached directly.
+//! TLS only: hosts that may be asked over plain HTTP are near, and reached directly.
 
 use std::{io, str};
 
@@ -52,9 +52,10 @@ impl Proxy {
     }
 
     async fn tunnel(&self, stream: &mut TcpStream, endpoint: &Endpoint) -> io::Result<()> {
-        let host = match endpoint.host.contains(':') {
-            true => format!("[{}]:{}", endpoint.host, endpoint.port),
-            false => format!("{}:{}", endpoint.host, endpoint.port),
+        let host = if endpoint.host.contains(':') {
+            format!("[{}]:{}", endpoint.host, endpoint.port)
+        } else {
+            format!("{}:{}", endpoint.host, endpoint.port)
         };
         let mut request = format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
         if let Some(authorization) = self.0.basic_auth() {

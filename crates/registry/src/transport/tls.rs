@@ -89,8 +89,8 @@ impl TlsFailure {
         Self { kind, custom: None }
     }
 
-    /// What to tell when the authority in `file` did not help and the system's
-    /// roots did not either: whoever knew the authority knows more.
+    /// What to report when the authority in `file` did not help and the system's
+    /// roots did not either: the error of the side that knew the authority says more.
     pub(super) fn or_else(self, system: Self, file: PathBuf) -> Self {
         let kind = match self.kind {
             Kind::UnknownAuthority => system.kind,
@@ -188,8 +188,8 @@ pub(super) async fn custom(
                 }
                 for position in &trusted.unusable {
                     warnings.once(format!(
-                        "certificate {position} of {} is damaged or not one of an authority; going \
-                         on with the others of that file",
+                        "certificate {position} of {} is damaged or not one of an authority; the \
+                         others in that file are used",
                         file.display()
                     ));
                 }
