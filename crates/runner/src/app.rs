@@ -33,7 +33,7 @@ const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
 /// need as much again, and functions the rest.
 const REQUESTS: u64 = 4;
 
-/// Serves until told to stop.
+/// Serves until a signal asks it to stop.
 pub(crate) fn run(config: Config) -> anyhow::Result<()> {
     metrics::is("function-runner", env!("CARGO_PKG_VERSION"));
     process::keep_freed_memory();
@@ -147,7 +147,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     ended.context("stopped")
 }
 
-/// How callers are spoken with.
+/// Plain text, or TLS.
 fn port(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Port> {
     let Some(config) = &config.tls else {
         return Ok(Port::Plain);

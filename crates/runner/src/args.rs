@@ -21,13 +21,13 @@ pub(crate) const REGISTRIES: Group = Group {
             "image-metadata-ttl",
             "DURATION",
             "10m",
-            "How long a tag's digest is believed; 0 keeps it for the process's life.",
+            "How long a tag's digest is remembered; 0 remembers it until the runner ends.",
         ),
         value(
             "insecure-registries",
             "LIST",
             "",
-            "Comma-separated hosts that may be spoken to in plain HTTP.",
+            "Comma-separated registries that may be asked over plain HTTP.",
         ),
         switch(
             "enable-private-registries",
@@ -83,7 +83,7 @@ pub(crate) static FLAGS: &[Group] = &[
                 "evaluation-timeout",
                 "DURATION",
                 "5m",
-                "How long a call may take whose caller sends no deadline.",
+                "Time limit of calls that come without a deadline.",
             ),
             value(
                 "max-queued-per-function",
@@ -110,24 +110,24 @@ pub(crate) static FLAGS: &[Group] = &[
                 "DURATION",
                 "3s",
                 "How long after SIGTERM new connections and calls are still taken, while health \
-                 says NOT_SERVING; a part of --drain-timeout. Without the pod runtime only if it \
-                 is given.",
+                 says NOT_SERVING; a part of --drain-timeout. Without the pod runtime the default \
+                 is 0.",
             ),
             DEFAULT_IMAGE_PREFIX,
             value(
                 "log-level",
                 "LEVEL",
                 "2",
-                "How much to log: 0 errors, 1 warnings, 2 information, 3 debug, 4 also of \
-                 libraries, 5 everything.",
+                "How much to log: 0 errors, 1 warnings, 2 information, 3 debug, 4 debug of \
+                 libraries, too, 5 everything.",
             ),
             value("log-format", "FORMAT", "text", "text or json."),
             value(
                 "status",
                 "WHO",
                 "true",
-                "Who may see the status page: true, callers on the same machine, which \
-                 kubectl port-forward is; all; or false, nobody.",
+                "Who may see the status page: true (callers on the same machine, including kubectl \
+                 port-forward), all, or false (nobody).",
             ),
         ],
     },
@@ -145,15 +145,16 @@ pub(crate) static FLAGS: &[Group] = &[
                 "tls-cert-file",
                 "FILE",
                 "",
-                "The server's certificate with its chain, in PEM: speaks TLS 1.2 and 1.3 then, and \
-                 nothing else. Re-read when it changes. Porch dials in plain text.",
+                "The server's certificate with its chain, in PEM: with it the server speaks only \
+                 TLS 1.2 and 1.3. Re-read when it changes. Porch connects in plain text.",
             ),
             value("tls-key-file", "FILE", "", "The certificate's key."),
             value(
                 "client-ca-file",
                 "FILE",
                 "",
-                "Authorities, in PEM: only clients with a certificate by one of them are served.",
+                "Certificate authorities, in PEM: only clients with a certificate by one of them are \
+                 served.",
             ),
             value(
                 "allowed-clients",
@@ -177,9 +178,8 @@ pub(crate) static FLAGS: &[Group] = &[
                 "config",
                 "FILE",
                 "./config.yaml",
-                "Which images are which of those executables, or of the bundled functions. Re-read \
-                 when it changes. Images that it does not name are looked for among the bundled \
-                 functions.",
+                "Maps images to these executables or to bundled functions. Re-read when it changes. \
+                 Images that it does not name are looked for among the bundled functions.",
             ),
             value(
                 "allowed-binary-paths",
@@ -191,42 +191,43 @@ pub(crate) static FLAGS: &[Group] = &[
             switch(
                 "bundled-functions",
                 "true",
-                "Run functions that are part of the runner, where no executable has their name.",
+                "Run functions that are part of the runner, unless --config maps their image to an \
+                 executable.",
             ),
             value(
                 "bundled-prefixes",
                 "PREFIXES",
                 "",
-                "Mirrors of the function catalog whose images bundled functions answer, too, \
-                 separated by commas, each up to the function's name.",
+                "Comma-separated mirrors of the function catalog, each up to the function's name: \
+                 bundled functions also run for their images.",
             ),
             value(
                 "bundled-latest",
                 "CHOICE",
                 "newest",
-                "Whether the tag latest is the newest bundled release (and unstable, too, where \
-                 the pod runtime is disabled): newest, or never.",
+                "Whether the tag latest means the newest bundled release: newest or never. Without \
+                 the pod runtime the same holds for the tag unstable.",
             ),
             value(
                 "confine",
                 "CHOICE",
                 "auto",
                 "Whether executables are kept from files, processes and networks that are not \
-                 theirs: auto, as far as the kernel can; required, or the server does not start; \
-                 off.",
+                 theirs: auto (as far as the kernel can), required (the server does not start if \
+                 it cannot be done) or off.",
             ),
             value(
                 "started-ahead",
                 "COUNT",
                 "8",
-                "Most processes of recently used functions that are kept started, waiting for their \
-                 call, each for one call; 0 starts every function when it is called.",
+                "Most processes of recently used functions that are started before they are called. \
+                 Each serves one call; 0 starts functions only when they are called.",
             ),
             value(
                 "started-ahead-idle",
                 "DURATION",
                 "1m",
-                "How long after a function's last call such processes of it are kept.",
+                "How long after a function's last call its waiting processes are kept.",
             ),
         ],
     },
@@ -260,7 +261,7 @@ pub(crate) static FLAGS: &[Group] = &[
                 "scan-interval",
                 "DURATION",
                 "1m",
-                "Time between collections.",
+                "Time between two searches for idle pods.",
             ),
             value(
                 "function-pod-template",
@@ -284,20 +285,21 @@ pub(crate) static FLAGS: &[Group] = &[
                 "max-pods",
                 "COUNT",
                 "0",
-                "Most pods of all functions together; 0 means any number. At the bound the pod that \
-                 has been idle longest goes; if none is idle, the caller gets RESOURCE_EXHAUSTED.",
+                "Most pods of all functions together; 0 means any number. At the limit the pod that \
+                 has been idle longest is deleted; if none is idle, the caller gets \
+                 RESOURCE_EXHAUSTED.",
             ),
             value(
                 "max-grpc-retries",
                 "COUNT",
                 "2",
-                "How often a call is sent again whose pod was lost while it ran; 0 or less means the \
-                 default.",
+                "How often a call is sent again if its pod is lost while it runs; 0 or less means \
+                 the default.",
             ),
             switch(
                 "retry-lost-calls",
                 "true",
-                "Send such calls again at all; also per function, in --pod-cache-config.",
+                "Send calls again if their pod is lost; also per function, in --pod-cache-config.",
             ),
             value(
                 "pod-start-timeout",

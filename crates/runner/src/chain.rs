@@ -1,6 +1,7 @@
-//! Finds out which image is wanted, and asks one runtime after the other for it, in a
-//! fixed order: exec, then pod. "Not mine" makes it go on; a result or any other error
-//! ends it. An image that the policy keeps out of one runtime may be let into the next.
+//! Finds out which image a call wants, and asks the runtimes for it in a fixed order:
+//! exec, then pod. If a runtime answers "not mine", the next one is asked; a result or
+//! any other error is the call's answer. An image that the policy keeps out of one
+//! runtime may still run in the next.
 
 use krm::Output;
 use service::{EvaluateError, Evaluation, Evaluator};
@@ -14,7 +15,7 @@ use crate::{
 };
 
 #[allow(missing_debug_implementations)]
-pub struct Chain {
+pub(crate) struct Chain {
     runtimes: Vec<Box<dyn Evaluator>>,
     tags: Resolver,
     default_image_prefix: String,
@@ -23,7 +24,7 @@ pub struct Chain {
 
 impl Chain {
     /// `runtimes` in the order in which they are asked.
-    pub fn new(
+    pub(crate) fn new(
         runtimes: Vec<Box<dyn Evaluator>>,
         tags: Resolver,
         default_image_prefix: String,
@@ -92,8 +93,17 @@ impl Chain {
     async fn run(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
         let mut all_tried = Vec::new();
         let mut denied = None;
-        for runtime in &self.runtimes {
-            match runtime.evaluate(evaluation.clone()).await {
+        let image = evaluation.image.clone();
+        let mut evaluation = Some(evaluation);
+        for (at, runtime) in self.runtimes.iter().enumerate() {
+            // The last one gets the list itself: it need not be kept for another one.
+            let asked = if at + 1 == self.runtimes.len() {
+                evaluation.take()
+            } else {
+                evaluation.clone()
+            };
+            let Some(asked) = asked else { break };
+            match runtime.evaluate(asked).await {
                 Err(EvaluateError::NotFound { tried, .. }) => all_tried.extend(tried),
                 Err(error @ EvaluateError::PermissionDenied { .. }) => {
                     denied.get_or_insert(error);
@@ -102,7 +112,7 @@ impl Chain {
             }
         }
         Err(denied.unwrap_or(EvaluateError::NotFound {
-            image: evaluation.image,
+            image,
             tried: all_tried,
         }))
     }

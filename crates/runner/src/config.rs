@@ -16,37 +16,37 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub struct Config {
-    pub port: u16,
-    pub runtimes: Runtimes,
-    pub max_message_size: usize,
-    pub evaluation_timeout: Duration,
-    pub max_queued_per_function: usize,
+pub(crate) struct Config {
+    pub(crate) port: u16,
+    pub(crate) runtimes: Runtimes,
+    pub(crate) max_message_size: usize,
+    pub(crate) evaluation_timeout: Duration,
+    pub(crate) max_queued_per_function: usize,
     /// `None`: whatever the cgroup or the machine allows.
-    pub memory_budget: Option<u64>,
-    pub drain_timeout: Duration,
+    pub(crate) memory_budget: Option<u64>,
+    pub(crate) drain_timeout: Duration,
     /// How long after SIGTERM callers are still taken.
-    pub lame_duck: Duration,
-    pub default_image_prefix: String,
+    pub(crate) lame_duck: Duration,
+    pub(crate) default_image_prefix: String,
     /// `None`: every image may run.
-    pub image_policy: Option<PathBuf>,
+    pub(crate) image_policy: Option<PathBuf>,
     /// `None`: plain text.
     pub(crate) tls: Option<TlsConfig>,
-    pub log: LogConfig,
+    pub(crate) log: LogConfig,
     /// Who may see the status page.
     pub(crate) status: Visible,
     /// What was said, for people to look at.
     pub(crate) shown: Configuration,
-    pub exec: ExecConfig,
-    pub pod: PodConfig,
-    pub registry: RegistryConfig,
+    pub(crate) exec: ExecConfig,
+    pub(crate) pod: PodConfig,
+    pub(crate) registry: RegistryConfig,
 }
 
 /// Which runtimes are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Runtimes {
-    pub exec: bool,
-    pub pod: bool,
+pub(crate) struct Runtimes {
+    pub(crate) exec: bool,
+    pub(crate) pod: bool,
 }
 
 impl Runtimes {
@@ -59,36 +59,36 @@ impl Runtimes {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct LogConfig {
+pub(crate) struct LogConfig {
     /// 0 to 5.
-    pub level: u8,
-    pub json: bool,
+    pub(crate) level: u8,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone)]
-pub struct ExecConfig {
-    pub functions: PathBuf,
-    pub config: PathBuf,
+pub(crate) struct ExecConfig {
+    pub(crate) functions: PathBuf,
+    pub(crate) config: PathBuf,
     /// Whether the file was asked for: only then is its absence an error.
-    pub config_is_required: bool,
+    pub(crate) config_is_required: bool,
     /// Directories beside `functions` from which objects may name executables.
-    pub allowed_paths: Vec<PathBuf>,
+    pub(crate) allowed_paths: Vec<PathBuf>,
     /// Whether functions that are part of the runner may be used.
-    pub bundled: bool,
+    pub(crate) bundled: bool,
     /// Prefixes of mirrors of the catalog.
-    pub bundled_prefixes: Vec<String>,
+    pub(crate) bundled_prefixes: Vec<String>,
     /// Whether bundled functions answer `latest`, and `unstable` where nothing
     /// else could.
-    pub bundled_latest: bool,
-    pub confine: Confine,
+    pub(crate) bundled_latest: bool,
+    pub(crate) confine: Confine,
     /// Most processes of functions that wait for their call; 0: none do.
-    pub started_ahead: usize,
-    pub started_ahead_idle: Duration,
+    pub(crate) started_ahead: usize,
+    pub(crate) started_ahead_idle: Duration,
 }
 
 /// Whether executables are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Confine {
+pub(crate) enum Confine {
     /// As far as the kernel can.
     Auto,
     /// Or the server does not start.
@@ -97,40 +97,40 @@ pub enum Confine {
 }
 
 #[derive(Debug, Clone)]
-pub struct PodConfig {
-    pub namespace: String,
-    pub cache_config: PathBuf,
+pub(crate) struct PodConfig {
+    pub(crate) namespace: String,
+    pub(crate) cache_config: PathBuf,
     /// Whether the file was asked for: only then is its absence worth a warning.
-    pub cache_config_is_given: bool,
-    pub warm_up: bool,
-    pub ttl: Duration,
-    pub scan_interval: Duration,
-    pub template: Option<String>,
-    pub max_waitlist_length: usize,
-    pub max_parallel_pods: usize,
+    pub(crate) cache_config_is_given: bool,
+    pub(crate) warm_up: bool,
+    pub(crate) ttl: Duration,
+    pub(crate) scan_interval: Duration,
+    pub(crate) template: Option<String>,
+    pub(crate) max_waitlist_length: usize,
+    pub(crate) max_parallel_pods: usize,
     /// Of all functions together; 0: any number.
-    pub max_pods: usize,
-    pub max_grpc_retries: usize,
-    pub retry_lost_calls: bool,
-    pub start_timeout: Duration,
-    pub cluster_domain: String,
+    pub(crate) max_pods: usize,
+    pub(crate) max_grpc_retries: usize,
+    pub(crate) retry_lost_calls: bool,
+    pub(crate) start_timeout: Duration,
+    pub(crate) cluster_domain: String,
 }
 
 #[derive(Debug, Clone)]
-pub struct RegistryConfig {
+pub(crate) struct RegistryConfig {
     /// `None`: a tag's metadata is kept for the process's life.
-    pub metadata_ttl: Option<Duration>,
-    pub insecure: Vec<String>,
-    pub private: bool,
-    pub auth_file: PathBuf,
-    pub pull_secret: String,
-    pub private_tls: bool,
-    pub tls_directory: PathBuf,
+    pub(crate) metadata_ttl: Option<Duration>,
+    pub(crate) insecure: Vec<String>,
+    pub(crate) private: bool,
+    pub(crate) auth_file: PathBuf,
+    pub(crate) pull_secret: String,
+    pub(crate) private_tls: bool,
+    pub(crate) tls_directory: PathBuf,
 }
 
 /// What a command line asks for.
 #[derive(Debug)]
-pub enum Request {
+pub(crate) enum Request {
     Serve(Box<Config>),
     /// Only show this.
     Print(String),
@@ -153,7 +153,7 @@ Durations are written as in Go: 30m, 1h30m, 90s.
 ";
 
 impl Config {
-    pub fn parse(words: Vec<OsString>) -> Result<Request, FlagError> {
+    pub(crate) fn parse(words: Vec<OsString>) -> Result<Request, FlagError> {
         let flags = goflags::parse(FLAGS, words)?;
         if flags.switch("help")? || flags.switch("h")? {
             return Ok(Request::Print(format!("{USAGE}{}", goflags::help(FLAGS))));
@@ -257,9 +257,10 @@ fn prefixes(text: &str) -> Result<Vec<String>, &'static str> {
 /// Absolute directories, separated by commas.
 fn directories(text: &str) -> Result<Vec<PathBuf>, &'static str> {
     let paths: Vec<PathBuf> = list(text)?.into_iter().map(PathBuf::from).collect();
-    match paths.iter().all(|path| path.is_absolute()) {
-        true => Ok(paths),
-        false => Err("a comma-separated list of absolute directories"),
+    if paths.iter().all(|path| path.is_absolute()) {
+        Ok(paths)
+    } else {
+        Err("a comma-separated list of absolute directories")
     }
 }
 

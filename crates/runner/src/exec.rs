@@ -1,8 +1,9 @@
 //! The exec runtime: functions as local executables, or bundled in the runner.
 //!
-//! A file says which images are which executables. What it does not name may be
-//! named by objects, and what those do not name is answered by the bundled functions,
-//! if one of their releases stands for the image. [`current`] keeps what counts.
+//! The file of `--config` maps images to executables. An image that is not in the file
+//! may be in a `FunctionConfig` object. An image that is in neither is run by a bundled
+//! function, if one of its releases has that name. [`current`] keeps the mapping that
+//! is in force.
 
 pub(crate) mod bundled;
 pub(crate) mod confinement;
@@ -35,7 +36,7 @@ use crate::{
 const NAME: &str = "exec";
 
 #[derive(Debug)]
-pub struct ExecRuntime {
+pub(crate) struct ExecRuntime {
     current: Arc<Current>,
     max_output: usize,
     threads: bundled::Threads,

@@ -1,6 +1,6 @@
-//! What files say, followed: read at start, when it must be right, and looked at again
-//! every [`LOOK_INTERVAL`]. A good new version replaces the old one; a bad one is
-//! reported once and changes nothing.
+//! Files that are followed: read at start, when an error in them ends the runner, and
+//! checked for changes every [`LOOK_INTERVAL`]. A valid new version replaces the old one;
+//! an invalid one is reported once and changes nothing.
 
 use std::{
     fmt,
@@ -66,7 +66,7 @@ impl<F: Files> Followed<F> {
             // Files may be on a slow disk.
             let looked = tokio::task::spawn_blocking(move || followed.look()).await;
             if let Err(error) = looked {
-                tracing::error!(%error, files = ?self.files, "looking at files failed");
+                tracing::error!(%error, files = ?self.files, "checking files for changes failed");
             }
         }
     }

@@ -1,26 +1,26 @@
 //! The function runner. Follow a request: `app` wires the parts, `service`
-//! receives the call, [`chain`] asks one runtime after the other: [`exec`] runs
-//! local executables, [`pod`] runs functions in pods, which its [`pool`] hands
-//! out. `args` and [`config`] turn the command line into one validated value;
+//! receives the call, `chain` asks one runtime after the other: `exec` runs
+//! local executables, `pod` runs functions in pods, which its `pool` hands
+//! out. `args` and `config` turn the command line into one validated value;
 //! `cli` is what people use by hand.
 
 mod app;
 mod args;
-pub mod chain;
+mod chain;
 mod cli;
-pub mod config;
-pub mod exec;
+mod config;
+mod exec;
 mod followed;
 pub mod function_config;
 mod images;
 mod logging;
 mod observed;
-pub mod pod;
+mod pod;
 mod policy;
-pub mod pool;
+mod pool;
 mod status;
 mod stop;
-pub mod tags;
+mod tags;
 mod tls;
 mod wanted;
 
@@ -31,8 +31,10 @@ use std::{
 };
 
 use config::{Config, Request};
+/// For its test on a real API server.
+pub use pod::pull_secret;
 
-/// Runs the program with the words after its name, as the program that it is called.
+/// Runs the program with the words after its name. `called_as` decides which program it is.
 pub fn main(called_as: &OsStr, mut words: Vec<OsString>) -> ExitCode {
     if Path::new(called_as).file_name() == Some(OsStr::new(PROBE)) {
         return cli::probe(words);
@@ -83,5 +85,5 @@ const COMMANDS: [(&str, Command); 4] = [
 /// Called by this name, it asks a server's health.
 const PROBE: &str = "grpc-health-probe";
 
-/// The exit code for a command line that cannot be understood.
+/// The exit code for an invalid command line.
 const USAGE: u8 = 2;

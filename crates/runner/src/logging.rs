@@ -22,8 +22,8 @@ const OURS: &[&str] = &[
 /// The level at which libraries are heard, too.
 const LIBRARIES: u8 = 4;
 
-/// Calls every request that fails an error, without saying which one it was. We say
-/// what failed, and say it once while it is tried again.
+/// This library logs every failed request as an error, without saying which one. We log
+/// what failed, once while it is tried again.
 const REQUESTS: &str = "kube_client";
 
 pub(crate) fn init(config: LogConfig) {
@@ -40,7 +40,7 @@ pub(crate) fn init(config: LogConfig) {
     service::log_panics();
 }
 
-/// Who is heard at which level.
+/// Which parts log at which level.
 fn filter(verbosity: u8) -> Targets {
     let level = service::log_level(verbosity);
     let (libraries, requests) = if verbosity >= LIBRARIES {

@@ -1,5 +1,5 @@
-//! A call as it is seen from outside: counted under way and at its end, and kept for
-//! the status page if it failed.
+//! Counts calls, those under way and those that have ended, and keeps failed calls for the
+//! status page.
 
 use std::{sync::Arc, time::Instant};
 
@@ -12,7 +12,7 @@ use service::{EvaluateError, Evaluation, Notes};
 
 use crate::status::failures;
 
-/// Counts a call when it is dropped. Until it is told how the call ended, the caller
+/// Counts a call when it is dropped. If it was given no outcome by then, the caller
 /// has gone away, or the call has panicked.
 #[derive(Debug)]
 pub(crate) struct Observed {

@@ -28,7 +28,7 @@ mod plan;
 mod state;
 mod worker;
 
-pub use handle::{AcquireError, Lease, Pool};
-pub use plan::{Action, Event, Refusal};
-pub use state::{CallerId, Failure, Outlook, Phase, PodId, Settings, State};
-pub use worker::{Launcher, Worker};
+pub(crate) use handle::{AcquireError, Lease, Pool};
+pub(crate) use plan::Refusal;
+pub(crate) use state::{Failure, Outlook, PodId, Settings};
+pub(crate) use worker::{Launcher, Worker};

@@ -1,10 +1,9 @@
-//! Which tag a version constraint stands for: who knows tags, and in which order
-//! they are asked.
+//! Which tag a version constraint stands for: the sources of tags, and their order.
 //!
-//! What this runner can run itself comes first: configured executables and bundled
-//! releases. If one of them satisfies the constraint, the highest of them is the
-//! answer, and no registry is asked (docs/decisions/0093). Otherwise it is the highest
-//! that the registry has.
+//! Functions that this runner can run itself come first: configured executables and
+//! bundled releases. If some of them satisfy the constraint, the highest version of
+//! these is the answer, and no registry is asked (docs/decisions/0093). Otherwise the
+//! answer is the highest version in the registry.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +20,7 @@ const OLD_WITHOUT_A_MATCH: Duration = Duration::from_secs(10);
 
 /// Somebody who knows tags of repositories.
 #[tonic::async_trait]
-pub trait TagSource: Send + Sync {
+pub(crate) trait TagSource: Send + Sync {
     /// The best tag of a repository.
     async fn look(
         &self,
@@ -33,10 +32,10 @@ pub trait TagSource: Send + Sync {
 
 /// What came of a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looked {
-    pub best: Option<String>,
+pub(crate) struct Looked {
+    pub(crate) best: Option<String>,
     /// What was looked at, for the caller: `3 tags of example.com`.
-    pub at: String,
+    pub(crate) at: String,
 }
 
 /// The tags that registries have.
@@ -83,8 +82,8 @@ fn not_listed(
     let (image, log) = (repository.to_owned(), String::new());
     let host = reference.domain();
     let reason = format!(
-        "which of its tags satisfies {:?} is not known, because {host} does not list them: {}; \
-         a version in place of the constraint needs no list",
+        "cannot find out which of its tags satisfies {:?}, because {host} does not list them: {}; \
+         name a version instead of the constraint",
         constraint.to_string(),
         images::in_full(error)
     );
@@ -102,20 +101,20 @@ fn not_listed(
     }
 }
 
-/// Those who know tags, in the order in which they are asked.
+/// The sources of tags, in the order in which they are asked.
 #[derive(Default)]
 #[allow(missing_debug_implementations)]
-pub struct Resolver {
+pub(crate) struct Resolver {
     sources: Vec<Box<dyn TagSource>>,
 }
 
 impl Resolver {
-    pub fn new(sources: Vec<Box<dyn TagSource>>) -> Self {
+    pub(crate) fn new(sources: Vec<Box<dyn TagSource>>) -> Self {
         Self { sources }
     }
 
     /// The reference that the constraint stands for at the moment.
-    pub async fn resolve(
+    pub(crate) async fn resolve(
         &self,
         repository: &str,
         constraint: &Constraint,
@@ -231,11 +230,11 @@ pub(crate) mod tests {
             "{error}"
         );
         let told = error.to_string();
-        let begin = "cannot run function \"127.0.0.1:1/a\": which of its tags satisfies \"~0.4\" is \
-                     not known, because 127.0.0.1:1 does not list them: cannot connect to ";
+        let begin = "cannot run function \"127.0.0.1:1/a\": cannot find out which of its tags \
+                     satisfies \"~0.4\", because 127.0.0.1:1 does not list them: cannot connect to ";
         assert!(told.starts_with(begin), "{told}");
         assert!(
-            told.ends_with("a version in place of the constraint needs no list"),
+            told.ends_with("name a version instead of the constraint"),
             "{told}"
         );
     }

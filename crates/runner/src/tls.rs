@@ -1,4 +1,4 @@
-//! TLS, for whoever has neither a mesh nor a network that keeps others out.
+//! TLS, for clusters without a mesh and without network policies that keep others out.
 //!
 //! ```text
 //! files ─► settings: a rustls configuration ─► Current follows them ─► Port: connections of the server

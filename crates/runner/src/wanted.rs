@@ -7,7 +7,7 @@
 //!   a constraint  the highest version that satisfies it, wherever versions are listed
 //!   a word        taken literally, if an image can have that tag
 //! ```
-//! Pure: nobody is asked here. Which versions there are is found out by `tags`.
+//! Pure: no registry is asked here. `tags` finds out which versions there are.
 
 use registry::{InvalidReference, Reference};
 use service::EvaluateError;

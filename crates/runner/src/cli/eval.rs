@@ -117,7 +117,7 @@ struct Call {
     config: FunctionConfig,
 }
 
-/// Who evaluates it.
+/// Where it is evaluated.
 #[derive(Debug)]
 enum By {
     Here(Box<Config>),
@@ -174,7 +174,7 @@ fn by(flags: &Flags, timeout: Duration) -> Result<By, String> {
     if !address.is_empty() {
         if let Some(name) = ["config", "functions"].iter().find(|it| flags.is_given(it)) {
             return Err(format!(
-                "--{name} is the server's own, where --address is given"
+                "--{name} cannot be used with --address: the server has its own"
             ));
         }
         let connect = timeout.min(Duration::from_secs(10));
@@ -324,7 +324,7 @@ mod tests {
             ("--image x --tls", "--tls needs a server: --address"),
             (
                 "--image x --address a:1 --config f",
-                "--config is the server's own",
+                "--config cannot be used with --address",
             ),
         ] {
             let told = parsed(line).unwrap_err();

@@ -219,7 +219,7 @@ fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What came of an inquiry.
+/// The outcome of an inspection.
 #[derive(Debug)]
 struct Asked {
     /// What was asked about in the end.

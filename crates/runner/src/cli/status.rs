@@ -53,7 +53,7 @@ Examples:
 Exit code: 0 it was shown, 1 the runner does not answer, 2 the command line cannot be understood.
 ";
 
-/// A page that is larger is none of ours.
+/// A larger page is not a runner's.
 const LARGEST: usize = 16 * 1024 * 1024;
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN: Duration = Duration::from_secs(2);

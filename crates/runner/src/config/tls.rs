@@ -1,4 +1,4 @@
-//! The flags of TLS, of which some are of no use without others.
+//! The flags of TLS, some of which need others.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ pub(crate) struct TlsConfig {
     pub(crate) key: PathBuf,
     /// `None`: clients need no certificate.
     pub(crate) client_ca: Option<PathBuf>,
-    /// Empty: whoever the authority has signed.
+    /// Empty: every client with a certificate of the authority.
     pub(crate) allowed_clients: Vec<ClientName>,
 }
 
 impl TlsConfig {
-    /// `None`: plain text. A wish that could not be kept is an error: nobody should
-    /// believe in a lock that is not there.
+    /// `None`: plain text. If TLS cannot be set up, that is an error: nobody should
+    /// rely on protection that is not there.
     pub(super) fn read(flags: &Flags) -> Result<Option<Self>, FlagError> {
         let certificate = file(flags, "tls-cert-file")?;
         let key = file(flags, "tls-key-file")?;

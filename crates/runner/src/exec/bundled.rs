@@ -1,8 +1,11 @@
 //! The functions that are part of the runner.
 //!
-//! All but one run in this process, on threads of their own, so many at a time
-//! as there are processors: they only compute. `starlark` runs scripts of users:
+//! All but one run in this process, on threads of their own, at most as many
+//! at a time as there are processors: they only compute. On a small list they are done before
+//! a thread would have begun ([`at_once`]). `starlark` runs scripts of users:
 //! it is a program beside the runner's own, with limits.
+
+mod at_once;
 
 use std::{
     path::PathBuf,
@@ -18,19 +21,23 @@ use functions::{
 };
 use krm::{Failure, FunctionError, Output};
 use process::{Command, Completed, Environment, Exit, Limits, Profile};
-use service::{EvaluateError, trace::Part};
+use service::{
+    EvaluateError,
+    trace::{Part, Trace},
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, error::Elapsed, timeout_at},
 };
 
 use super::program::Program;
+use at_once::AtOnce;
 
 /// The program beside the runner that runs scripts.
 const STARLARK_PROGRAM: &str = "starlark-function";
 /// How long a call may keep its place among the threads: one that computes for
 /// longer goes on, but does not keep shorter ones waiting.
-const PLACE_KEPT: Duration = Duration::from_millis(250);
+const PLACE_KEPT: Duration = Duration::from_millis(50);
 
 /// What `name` stands for: `NAME`, or `NAME@VERSION`.
 pub(super) fn find(name: &str) -> Option<Program> {
@@ -66,13 +73,19 @@ pub(crate) fn all() -> impl Iterator<Item = Chosen> {
 }
 
 /// Threads for functions of this process.
-#[derive(Debug, Clone)]
-pub(super) struct Threads(Arc<Semaphore>);
+#[derive(Debug)]
+pub(super) struct Threads {
+    places: Arc<Semaphore>,
+    at_once: AtOnce,
+}
 
 impl Threads {
     pub(super) fn new() -> Self {
         let count = std::thread::available_parallelism().map_or(1, Into::into);
-        Self(Arc::new(Semaphore::new(count)))
+        Self {
+            places: Arc::new(Semaphore::new(count)),
+            at_once: AtOnce::default(),
+        }
     }
 
     /// Runs a function on a list.
@@ -86,34 +99,35 @@ impl Threads {
     ) -> Result<Output, EvaluateError> {
         let failed = |failure| FunctionError::new(image, failure);
         let late = || failed(Failure::DeadlineExceeded { log: Bytes::new() }).into();
-        let permits = Arc::clone(&self.0);
-        let Ok(Ok(permit)) = timeout_at(limits.deadline, permits.acquire_owned()).await else {
-            return Err(late());
+        let runs = |trace: &Trace| trace.span("native function");
+        // Without a place: what keeps those for a while must not hold up what takes a moment.
+        let attempt = if self.at_once.takes(&resource_list, limits.deadline) {
+            part.runs(runs);
+            self.at_once.run(native, &resource_list)
+        } else {
+            None
         };
-        part.runs(|trace| trace.span("native function"));
-        let clock = Clock::until(limits.deadline.into_std());
-        // A caller that gives up, or whose time is up, stops the function.
-        let guard = Cancel(clock.clone());
-        let place = Place(Arc::new(Mutex::new(Some(permit))));
-        let kept = place.clone();
-        let task = tokio::task::spawn_blocking(move || {
-            let ended = native.run(resource_list, &clock);
-            kept.give_up();
+        let ended = if let Some(ended) = attempt {
             ended
-        });
-        let ended = place.kept_by(task, limits.deadline).await;
-        drop(guard);
+        } else {
+            let permits = Arc::clone(&self.places);
+            let Ok(Ok(permit)) = timeout_at(limits.deadline, permits.acquire_owned()).await else {
+                return Err(late());
+            };
+            part.runs(runs);
+            on_thread(native, resource_list, permit, limits.deadline).await
+        };
         let Ended {
             exit,
             stdout,
             stderr,
         } = match ended {
-            Err(_) | Ok(Ok(Err(Late))) => return Err(late()),
-            Ok(Err(_)) => {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(Late)) => return Err(late()),
+            Err(Panicked) => {
                 let image = image.to_owned();
                 return Err(EvaluateError::Panicked { image });
             }
-            Ok(Ok(Ok(ended))) => ended,
         };
         let limit = limits.output;
         if stdout.len() + stderr.len() > limit {
@@ -128,8 +142,36 @@ impl Threads {
     }
 }
 
+/// A function has panicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Panicked;
+
+/// Runs a function on a thread of its own, which keeps the place for a while.
+async fn on_thread(
+    native: Chosen,
+    resource_list: Bytes,
+    permit: OwnedSemaphorePermit,
+    deadline: Instant,
+) -> Result<Result<Ended, Late>, Panicked> {
+    let clock = Clock::until(deadline.into_std());
+    // A caller that gives up, or whose time is up, stops the function.
+    let _guard = Cancel(clock.clone());
+    let place = Place(Arc::new(Mutex::new(Some(permit))));
+    let kept = place.clone();
+    let task = tokio::task::spawn_blocking(move || {
+        let ended = native.run(resource_list, &clock);
+        kept.give_up();
+        ended
+    });
+    match place.kept_by(task, deadline).await {
+        Err(_) => Ok(Err(Late)),
+        Ok(Err(_)) => Err(Panicked),
+        Ok(Ok(ended)) => Ok(ended),
+    }
+}
+
 /// A place among the threads, which is given up once: by the function when it ends,
-/// or before, by whoever waits for it.
+/// or before, by the call that waits for it.
 #[derive(Clone)]
 struct Place(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
 

@@ -1,9 +1,9 @@
-//! Which images are which programs at the moment.
+//! The mapping of images to programs that is in force.
 //!
-//! The operator's file is read at start, when it must be right, and looked at again
-//! every [`LOOK_INTERVAL`]: a good new version replaces the old one between two calls,
-//! a bad one is reported in the log and changes nothing. Objects are applied as
-//! they change.
+//! The operator's file is read at start, when an error in it ends the runner, and checked
+//! for changes every [`LOOK_INTERVAL`]: a valid new version replaces the old one between
+//! two calls, an invalid one is logged and changes nothing. Objects are applied as they
+//! change.
 
 use std::{
     io,
@@ -35,7 +35,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Current {
     source: Source,
-    /// What the table is made of. Whoever makes one holds this.
+    /// What the table is made of. Locked while a table is made.
     inputs: Mutex<Inputs>,
     known: Mutex<Known>,
     /// What is wrong with objects.
@@ -115,9 +115,10 @@ impl Current {
             }
             None => {
                 let path = current.source.config.display();
-                match config.exec.bundled {
-                    true => tracing::info!("no {path}: bundled functions are used"),
-                    false => tracing::info!("no {path}: the exec runtime knows no function yet"),
+                if config.exec.bundled {
+                    tracing::info!("no {path}: bundled functions are used");
+                } else {
+                    tracing::info!("no {path}: the exec runtime knows no function yet");
                 }
                 current.set(Vec::new(), false);
             }
@@ -140,7 +141,7 @@ impl Current {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes `text` the truth.
+    /// Puts the file's `text` in force.
     fn update(&self, text: &str) -> anyhow::Result<()> {
         let path = &self.source.config;
         let entries = file::parse(text).with_context(|| in_file(path, "cannot parse"))?;
@@ -150,7 +151,7 @@ impl Current {
         Ok(())
     }
 
-    /// Makes these entries the truth: the file's.
+    /// Puts these entries of the file in force.
     fn set(&self, entries: Vec<Executable>, is_read: bool) {
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         inputs.from_file = entries;
@@ -176,7 +177,7 @@ impl Current {
         self.of_objects.subscribe()
     }
 
-    /// Makes a table, and tells what is new about it.
+    /// Makes a table, and reports what is new about it.
     fn rebuild(&self, inputs: &Inputs) {
         let source = &self.source;
         // Looks at every executable, which a hung disk may hold up: no call waits
@@ -233,7 +234,7 @@ impl Current {
             // Files may be on a slow disk.
             let looked = tokio::task::spawn_blocking(move || current.look()).await;
             if let Err(error) = looked {
-                tracing::error!(%error, "looking at the exec runtime's configuration failed");
+                tracing::error!(%error, "checking the exec runtime's configuration failed");
             }
         }
     }

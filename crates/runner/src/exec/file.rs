@@ -35,9 +35,10 @@ impl TryFrom<PathBuf> for AbsolutePath {
     type Error = String;
 
     fn try_from(path: PathBuf) -> Result<Self, String> {
-        match path.is_absolute() {
-            true => Ok(Self(path)),
-            false => Err(format!("{} is not an absolute path", path.display())),
+        if path.is_absolute() {
+            Ok(Self(path))
+        } else {
+            Err(format!("{} is not an absolute path", path.display()))
         }
     }
 }

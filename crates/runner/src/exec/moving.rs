@@ -1,9 +1,9 @@
-//! Moving tags that the tables of releases do not answer: a registry that can be asked
-//! knows whether such a tag has the digest of a release's tag, and then it is that
-//! release (decision 0086).
+//! Moving tags, such as `latest`, that the tables of releases do not have. If the registry
+//! says that such a tag has the digest of a release's tag, it is that release
+//! (decision 0086).
 //!
-//! Asked only where pods could run the image as well, so a registry that does not
-//! answer costs a call a moment at most, and calls for [`QUIET`] nothing.
+//! The registry is asked only where pods could run the image as well. If it does not
+//! answer, one call waits for a moment, and for [`QUIET`] the next ones do not ask.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -69,7 +69,7 @@ impl<S: Source<Answer = Image>> MovingTags<S> {
             Ok(image) => Some(image.digest.clone()),
             Err(MetadataError::Fetch(error)) if error.is_definite() => None,
             Err(error) => {
-                tracing::debug!(image, "which release is this? {error}");
+                tracing::debug!(image, "cannot find out which release this is: {error}");
                 self.lock().replace(Instant::now() + QUIET);
                 None
             }
@@ -115,9 +115,10 @@ mod tests {
                 std::future::pending::<()>().await;
             }
             let tag = reference.tag().unwrap_or_default();
-            let content = match self.same.contains(&tag) {
-                true => self.same[0],
-                false => tag,
+            let content = if self.same.contains(&tag) {
+                self.same[0]
+            } else {
+                tag
             };
             let digest = Digest::of(content.as_bytes());
             Ok(Image {

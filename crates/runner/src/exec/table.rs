@@ -234,7 +234,7 @@ impl Places {
                 let profile = entry.profile.clone();
                 Ok(Some(Program::File(command.confined(profile))))
             }
-            // A file that is there but cannot be run is a mistake to be told.
+            // A file that is there but cannot be run is a mistake to be reported.
             Err(reason) if self.bundled.is_none() || whole.exists() => Err(reason),
             Err(reason) => self.bundled(otherwise).map(Some).ok_or(reason),
         }
@@ -251,7 +251,7 @@ impl Places {
         }
     }
 
-    /// Whoever may write objects must not be able to run everything that there is here.
+    /// A user who may write objects must not be able to run every file of this machine.
     fn check_absolute(&self, path: &str) -> Result<(), String> {
         let directories = std::iter::once(&self.functions).chain(&self.allowed);
         for directory in directories {

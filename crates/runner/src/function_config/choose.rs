@@ -2,8 +2,8 @@
 //!
 //! Of several objects for one image the oldest counts, and among equally old ones the
 //! first by name: that is the order in which a runner that was always there saw them.
-//! Every other one is told so in its status. An object that is being deleted says nothing
-//! any more.
+//! The status of every other object says that it is ignored. An object that is being
+//! deleted counts no longer.
 
 use process::Profile;
 use std::{

@@ -13,8 +13,8 @@ use kube::Resource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub const GROUP: &str = "config.porch.kpt.dev";
-pub const VERSION: &str = "v1alpha1";
+pub(crate) const GROUP: &str = "config.porch.kpt.dev";
+pub(crate) const VERSION: &str = "v1alpha1";
 
 /// Which functions are run how.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct ServiceTemplate {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "definitions"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Spec {
+pub(crate) struct Spec {
     /// The last element of the image's path.
     #[cfg_attr(any(test, feature = "definitions"), schemars(length(min = 1)))]
     pub image: String,

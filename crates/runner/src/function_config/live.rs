@@ -1,8 +1,8 @@
-//! Keeps what objects say in force, and tells them so.
+//! Keeps the settings of objects in force, and writes the objects' status.
 //!
-//! One task: it follows the objects, applies what they say to both runtimes, and only
-//! then writes their status and lets go of those that are being deleted. So whoever
-//! sees an observed generation knows that it counts.
+//! One task: it follows the objects, applies them to both runtimes, and only then writes
+//! their status and releases those that are being deleted. So an observed generation in
+//! a status is in force.
 
 use std::{collections::HashMap, env, sync::Arc, time::Duration};
 
@@ -26,10 +26,12 @@ use crate::{
     config::Config,
     exec,
     pod::{
-        api::{ApiError, Gate, jittered},
-        cluster::{Cluster, IN_CLUSTER},
+        cluster::{
+            Cluster, IN_CLUSTER,
+            api::{ApiError, Gate, jittered},
+        },
         functions::Functions,
-        watch::follow::{Followed, Seen},
+        watching::follow::{Followed, Seen},
     },
 };
 
@@ -39,7 +41,7 @@ const AGAIN: Duration = Duration::from_secs(30);
 /// How long to look at files: a hung disk must not hold up everything else.
 const APPLIED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Who is configured by objects.
+/// The runtimes that objects configure.
 pub(crate) struct Live {
     pub(crate) exec: Option<Arc<exec::Current>>,
     pub(crate) pods: Option<PodSide>,
@@ -122,10 +124,10 @@ impl Live {
         let mut done = Done::default();
         loop {
             let again = async {
-                match done.is_behind {
-                    true => sleep(jittered(AGAIN)).await,
-                    false => std::future::pending().await,
+                if !done.is_behind {
+                    std::future::pending::<()>().await;
                 }
+                sleep(jittered(AGAIN)).await;
             };
             // Cancel-safe: what is not heard now is heard next.
             tokio::select! {
@@ -150,7 +152,7 @@ impl Live {
         }
     }
 
-    /// Makes what the objects say count.
+    /// Puts the objects in force.
     async fn apply(&self, done: &mut Done) {
         let objects = done.objects.iter().map(Arc::as_ref);
         let chosen = Arc::new(choose(objects, &self.default_prefix));
@@ -160,7 +162,7 @@ impl Live {
             let turn = done.turn;
             let applied = tokio::task::spawn_blocking(move || exec.apply(&objects, turn));
             if timeout(APPLIED_WITHIN, applied).await.is_err() {
-                tracing::warn!("looking at the executables of FunctionConfig objects takes long");
+                tracing::warn!("checking the executables of FunctionConfig objects takes long");
             }
         }
         if let Some(pods) = &self.pods {
@@ -180,7 +182,8 @@ impl Live {
             let name = object.name_any();
             if let Some(patch) = report::release(&object) {
                 let patch: Patch<Value> = Patch::Merge(patch);
-                let released = self.gate.once(api.patch(&name, &parameters, &patch)).await;
+                let released = api.patch(&name, &parameters, &patch);
+                let released = self.gate.once_uncounted(released).await;
                 done.hear(&name, "let go of", released.map(drop));
                 continue;
             }
@@ -193,7 +196,7 @@ impl Live {
             if let Some(patch) = patch {
                 let patch: Patch<Value> = Patch::Merge(patch);
                 let written = api.patch_status(&name, &parameters, &patch);
-                let written = self.gate.once(written).await.map(drop);
+                let written = self.gate.once_uncounted(written).await.map(drop);
                 if !done.hear(&name, "write the status of", written) {
                     continue;
                 }
@@ -210,14 +213,14 @@ impl Done {
             return true;
         };
         if error.is_conflict() || error.says_it_is_gone() {
-            // It has changed, or is gone: the watch tells.
+            // It has changed, or is gone: the watch will report it.
             return true;
         }
         let reason = &error.message;
         if error.is_denied() {
             if !std::mem::replace(&mut self.is_denied, true) {
                 tracing::info!(
-                    "the runner's role does not allow to {what} FunctionConfig objects, which count \
+                    "the runner's role does not let it {what} FunctionConfig objects, which are used \
                      nevertheless (docs/operations.md, \"Which Porch?\"): {reason}"
                 );
             }
@@ -229,7 +232,7 @@ impl Done {
     }
 }
 
-/// Waits for a change; for ever if there is nobody to tell of one.
+/// Waits for a change; for ever if there is no source of changes.
 async fn next<T>(told: &mut Option<watch::Receiver<T>>) {
     let is_told = match told {
         Some(told) => told.changed().await.is_ok(),

@@ -1,8 +1,8 @@
 //! What a function changes of its pods' template.
 //!
 //! The wrapper's init container and the function's container are found by their names.
-//! Porch's own runner takes the first of each: a template whose init container has another
-//! name is treated so here, too.
+//! Porch's own runner takes the first of each; so does this one for a template whose init
+//! container has another name.
 
 use std::collections::BTreeMap;
 

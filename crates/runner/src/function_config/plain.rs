@@ -7,7 +7,7 @@ use versions::{Constraint, Version};
 
 use super::overrides::Overrides;
 
-/// Who has configured something.
+/// The source of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Origin {
     /// A file that the operator has named.

@@ -1,16 +1,16 @@
 //! What is written to objects, and when: pure.
 //!
-//! Porch's other parts write the same `error`, and clear it at every look. So it is
-//! written when what this runner has to say changes, not whenever it is not there: two
-//! writers that correct each other would never end. Ours begins with [`MARK`], and only
-//! such a one is cleared.
+//! Porch's other parts write the same field `error`, and clear it whenever they look at the
+//! object. So this runner writes an error when that error changes, not whenever the field
+//! is empty: two writers that correct each other would never end. Errors of this runner
+//! begin with [`MARK`], and it clears only those.
 
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::kind::{FunctionConfig, Status};
 
-/// Who says it.
+/// The beginning of errors that this runner wrote.
 const MARK: &str = "function-runner: ";
 
 /// What function runners of Porch 1.6 put on objects, which stay for ever if nobody

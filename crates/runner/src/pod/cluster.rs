@@ -1,6 +1,11 @@
 //! The way to the cluster: in-cluster configuration, else `KUBECONFIG`, else the
 //! default kubeconfig. And who and where we are in it.
 
+pub(crate) mod api;
+#[cfg(test)]
+pub(crate) mod fake;
+mod headers;
+
 use std::{env, time::Duration};
 
 use anyhow::{Context as _, Result};
@@ -11,10 +16,10 @@ use kube::{
 };
 use tower::util::MapResponseLayer;
 
-use super::headers::ServerHeaders;
+pub(crate) use headers::{ServerHeaders, as_asked};
 
 /// How to go on without any of this.
-pub const WITHOUT_PODS: &str =
+pub(crate) const WITHOUT_PODS: &str =
     "to run functions as local executables only, start with --disable-runtimes=pod";
 
 /// Longer than an API server at work takes, short enough to try again.
@@ -25,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
 
 /// How long the API server lets a watch go on; another one continues it.
-pub const WATCH_SECONDS: u32 = 30;
+pub(crate) const WATCH_SECONDS: u32 = 30;
 
 /// Where the runner is when its service account does not say.
 const DEFAULT_NAMESPACE: &str = "porch-system";
@@ -34,20 +39,20 @@ const DEFAULT_NAMESPACE: &str = "porch-system";
 pub(crate) const IN_CLUSTER: &str = "KUBERNETES_SERVICE_HOST";
 
 #[allow(missing_debug_implementations)]
-pub struct Cluster {
-    pub client: Client,
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
     /// What its answers say beside their content.
-    pub headers: ServerHeaders,
+    pub(crate) headers: ServerHeaders,
     /// The runner's own.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// Names this runner among others: the same after a restart of its
     /// container, another one for another pod.
-    pub identity: String,
+    pub(crate) identity: String,
 }
 
 impl Cluster {
     /// Reads the configuration; whether the cluster answers is found out later.
-    pub async fn find() -> Result<Self> {
+    pub(crate) async fn find() -> Result<Self> {
         let is_inside = env::var_os(IN_CLUSTER).is_some();
         let mut config = if is_inside {
             Config::incluster().context("cannot use the in-cluster configuration")
@@ -57,7 +62,7 @@ impl Cluster {
         .with_context(|| format!("the pod runtime needs a cluster; {WITHOUT_PODS}"))?;
         config.connect_timeout = Some(CONNECT);
         config.read_timeout = Some(SILENCE);
-        // What is repeated, and when, is decided in `api`, and told to who waits.
+        // `api` decides which requests are repeated, and when, and reports it to callers that wait.
         config.default_retry = false;
         let namespace = if is_inside {
             config.default_namespace.clone()
@@ -87,7 +92,7 @@ async fn from_kubeconfig() -> Result<Config> {
 }
 
 /// A pod's name is its own for life. Elsewhere processes of one machine have to
-/// be told apart, and a restarted one is another.
+/// differ, and a restarted one is another.
 fn identity(is_inside: bool) -> String {
     let from = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let host = from("HOSTNAME").or_else(|| {
@@ -98,7 +103,7 @@ fn identity(is_inside: bool) -> String {
     let name = match from("POD_NAME") {
         Some(name) => name,
         None if is_inside => host,
-        None => format!("{host}-{}", super::launch::unique()),
+        None => format!("{host}-{}", super::names::unique()),
     };
     label(&name)
 }
@@ -110,7 +115,7 @@ fn label(name: &str) -> String {
         .map(|c| c.to_ascii_lowercase())
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
         .collect();
-    // The end tells replicas apart.
+    // The end distinguishes replicas.
     let start = plain.len().saturating_sub(40);
     plain[start..].trim_matches('-').to_owned()
 }

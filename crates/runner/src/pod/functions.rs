@@ -1,19 +1,19 @@
 //! Per-function settings and the functions to warm up: from the file of
 //! `--pod-cache-config`, and for images that it does not list from objects. The file
-//! is looked at again every [`LOOK_INTERVAL`]; a bad version is told in the log and
+//! is checked for changes every [`LOOK_INTERVAL`]; an invalid version is logged and
 //! changes nothing.
 
+mod file;
+
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use goflags::value;
-use k8s_openapi::api::core::v1::ResourceRequirements;
-use serde::Deserialize;
+use file::parse;
 use tokio::{sync::watch, time::timeout};
 use versions::Constraint;
 
@@ -22,15 +22,14 @@ use crate::{
         overrides::Overrides,
         plain::{PodRule, PodSettings, Split},
     },
-    images,
     pool::Settings,
 };
 
 /// As for the exec runtime's file.
-pub const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What is said, and how often that has changed: another number with each version of
-/// it.
+/// The settings, and how often they have changed: another number with each version of
+/// them.
 #[derive(Debug, Clone)]
 struct Listed {
     settings: PodSettings,
@@ -56,7 +55,7 @@ pub(crate) struct Range {
     revision: u64,
 }
 
-/// What is said about one function.
+/// The settings of one function.
 struct Said<'a> {
     settings: &'a PodSettings,
     revision: u64,
@@ -68,37 +67,18 @@ struct Said<'a> {
 
 /// What holds for functions that the file says nothing about.
 #[derive(Debug, Clone, Copy)]
-pub struct Defaults {
-    pub settings: Settings,
+pub(crate) struct Defaults {
+    pub(crate) settings: Settings,
     /// Whether listed functions have a pod before anybody asks.
-    pub warm_up: bool,
-    /// How often a call is sent again whose pod was lost under it, where it is.
-    pub max_retries: usize,
-    pub retry_lost_calls: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum File {
-    List(Vec<Line>),
-    /// The older form: from image to time to live.
-    Map(BTreeMap<String, String>),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Line {
-    name: String,
-    time_to_live: Option<String>,
-    max_waitlist_length: Option<i64>,
-    max_parallel_pods_per_function: Option<i64>,
-    resources: Option<ResourceRequirements>,
-    retry_lost_calls: Option<bool>,
+    pub(crate) warm_up: bool,
+    /// How often a call whose pod was lost is sent again, if it is.
+    pub(crate) max_retries: usize,
+    pub(crate) retry_lost_calls: bool,
 }
 
 /// The functions as the flags and the file describe them.
 #[derive(Debug)]
-pub struct Functions {
+pub(crate) struct Functions {
     path: PathBuf,
     /// Whether the operator has named the file: since Porch 1.6 there usually is none.
     is_expected: bool,
@@ -121,15 +101,15 @@ struct Known {
 
 /// What objects have changed since somebody asked.
 #[derive(Debug, Default)]
-pub struct News {
+pub(crate) struct News {
     /// Functions that should have pods now.
-    pub warm_up: Vec<String>,
+    pub(crate) warm_up: Vec<String>,
     /// Whether settings may be others.
-    pub is_changed: bool,
+    pub(crate) is_changed: bool,
 }
 
 impl Functions {
-    pub fn new(path: &Path, default_image_prefix: &str, defaults: Defaults) -> Self {
+    pub(crate) fn new(path: &Path, default_image_prefix: &str, defaults: Defaults) -> Self {
         Self {
             path: path.to_owned(),
             is_expected: true,
@@ -142,7 +122,7 @@ impl Functions {
 
     /// Whether the file is expected to be there.
     #[must_use]
-    pub fn expecting_file(self, is_expected: bool) -> Self {
+    pub(crate) fn expecting_file(self, is_expected: bool) -> Self {
         Self {
             is_expected,
             ..self
@@ -154,7 +134,7 @@ impl Functions {
     }
 
     /// What holds for a function.
-    pub fn settings(&self, function: &str) -> Settings {
+    pub(crate) fn settings(&self, function: &str) -> Settings {
         let known = self.known();
         let Defaults { settings, .. } = self.defaults;
         let Some(said) = known.about(function, self.defaults.warm_up) else {
@@ -167,7 +147,7 @@ impl Functions {
             max_waitlist_length: special
                 .max_waitlist_length
                 .unwrap_or(settings.max_waitlist_length),
-            // Whoever wants to keep some allows them.
+            // A function that keeps some pods may have as many.
             max_pods: max_pods.max(said.min_pods),
             max_queued: settings.max_queued,
             is_warm_up: said.is_warm_up,
@@ -176,8 +156,8 @@ impl Functions {
         }
     }
 
-    /// How often a call is sent again whose pod was lost under it.
-    pub fn retries(&self, function: &str) -> usize {
+    /// How often a call whose pod was lost is sent again.
+    pub(crate) fn retries(&self, function: &str) -> usize {
         let known = self.known();
         let said = known.about(function, false);
         let retry = said.and_then(|said| said.settings.retry_lost_calls);
@@ -204,14 +184,14 @@ impl Functions {
     }
 
     /// Waits for a while until it is known which objects there are.
-    pub async fn until_objects_are_known(&self, patience: Duration) -> bool {
+    pub(crate) async fn until_objects_are_known(&self, patience: Duration) -> bool {
         let mut known = self.knows_objects.subscribe();
         let known = timeout(patience, known.wait_for(|known| *known)).await;
         known.is_ok()
     }
 
     /// Whether it is known which objects there are.
-    pub fn knows_objects(&self) -> bool {
+    pub(crate) fn knows_objects(&self) -> bool {
         *self.knows_objects.borrow()
     }
 
@@ -221,7 +201,7 @@ impl Functions {
         self.knows_objects.send_replace(true);
     }
 
-    /// Warm-ups whose tag is a range, and of which nobody has said yet which tag that is.
+    /// Warm-ups whose tag is a range that has not been resolved yet.
     pub(crate) fn ranges(&self) -> Vec<Range> {
         let known = self.known();
         let range = |(name, ruled): (&String, &Ruled)| {
@@ -253,12 +233,12 @@ impl Functions {
     }
 
     /// What objects have changed since the last time.
-    pub fn news(&self) -> News {
+    pub(crate) fn news(&self) -> News {
         std::mem::take(&mut self.known().news)
     }
 
     /// Reads the file; the functions that are listed and were not before.
-    pub fn look(&self) -> Vec<String> {
+    pub(crate) fn look(&self) -> Vec<String> {
         let mut is_absent = false;
         let read = std::fs::read_to_string(&self.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -366,64 +346,6 @@ impl Known {
         }
         self.news.is_changed |= self.ruled.len() != ruled.len();
         self.ruled = ruled;
-    }
-}
-
-/// The functions in the order of the file. Of one that is listed twice the last entry
-/// counts.
-fn parse(text: &str, prefix: &str) -> Result<Vec<(String, PodSettings)>, String> {
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    let options = serde_saphyr::options! { with_snippet: false };
-    let file: File = serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| format!("cannot parse it: {error}"))?;
-    let lines = match file {
-        File::List(lines) => lines,
-        File::Map(map) => map.into_iter().map(Line::older).collect(),
-    };
-    let mut listed: Vec<(String, PodSettings)> = Vec::new();
-    for line in lines {
-        let name = images::resolve(prefix, &line.name);
-        let settings = line.read()?;
-        match listed.iter_mut().find(|(listed, _)| *listed == name) {
-            Some((_, before)) => *before = settings,
-            None => listed.push((name, settings)),
-        }
-    }
-    Ok(listed)
-}
-
-impl Line {
-    fn older((name, time_to_live): (String, String)) -> Self {
-        Self {
-            name,
-            time_to_live: Some(time_to_live),
-            max_waitlist_length: None,
-            max_parallel_pods_per_function: None,
-            resources: None,
-            retry_lost_calls: None,
-        }
-    }
-
-    fn read(self) -> Result<PodSettings, String> {
-        let positive = |count: Option<i64>| {
-            let count = count.and_then(|count| usize::try_from(count).ok());
-            count.filter(|count| *count > 0)
-        };
-        let ttl = match self.time_to_live.as_deref() {
-            None | Some("") => None,
-            Some(text) => Some(value::duration(text).map_err(|wanted| {
-                format!("the timeToLive {text:?} of {} is not {wanted}", self.name)
-            })?),
-        };
-        Ok(PodSettings {
-            ttl: ttl.filter(|ttl| !ttl.is_zero()),
-            max_waitlist_length: positive(self.max_waitlist_length),
-            max_pods: positive(self.max_parallel_pods_per_function),
-            overrides: Overrides::of_resources(self.resources),
-            retry_lost_calls: self.retry_lost_calls,
-        })
     }
 }
 

@@ -1,13 +1,15 @@
 //! Names of pods and services: `<function>-<tag>-<digest8>-<unique>`, always a
 //! valid DNS-1035 label, whatever the image is called.
 
+use std::iter;
+
 /// Longest DNS label.
 const LONGEST: usize = 63;
 const LONGEST_TAG: usize = 20;
 
 /// A name for a pod of `image`, a full reference, whose content has `digest`
-/// (`sha256:…`). `unique` tells it from others of the same function.
-pub fn pod_name(image: &str, digest: &str, unique: &str) -> String {
+/// (`sha256:…`). `unique` distinguishes it from others of the same function.
+pub(crate) fn pod_name(image: &str, digest: &str, unique: &str) -> String {
     let name = image.split('@').next().unwrap_or(image);
     let last = name.rsplit('/').next().unwrap_or(name);
     let (function, tag) = last.split_once(':').unwrap_or((last, ""));
@@ -48,6 +50,13 @@ fn label(text: &str) -> String {
 /// At most `longest` bytes of a label, without a dash at its end.
 fn cut(label: &str, longest: usize) -> &str {
     label[..label.len().min(longest)].trim_end_matches('-')
+}
+
+/// Distinguishes pods of the same image: five random letters and digits.
+pub(crate) fn unique() -> String {
+    const DIGITS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let digit = || char::from(DIGITS[fastrand::usize(..DIGITS.len())]);
+    iter::repeat_with(digit).take(5).collect()
 }
 
 #[cfg(test)]

@@ -14,27 +14,23 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    api::Gate,
-    cluster::{Cluster, WITHOUT_PODS},
-    connect::Connection,
-    current_template::CurrentTemplate,
-    evaluate::PodEvaluator,
-    functions::{Defaults, Functions},
-    launch::{PodLauncher, unique},
-    life::Life,
-    owners::Owners,
-    pull_secret::PullSecret,
-    roster::{Roster, Stage},
-    shown::shown,
-    sweep::{Memory, Sweeper, give_up},
-    watch::{Loss, Watch},
-};
 use crate::{
     config::{Config, PodConfig},
     exec,
     function_config::live::{Live, PodSide},
     images,
+    pod::{
+        calling::{Connection, Evidence, PodEvaluator, Wrappers},
+        cluster::{Cluster, WITHOUT_PODS, api::Gate},
+        functions::{Defaults, Functions},
+        names::unique,
+        objects::Objects,
+        owning::{Owners, Roster, Stage, Us},
+        shown::shown,
+        starting::{CurrentTemplate, Images, Materials, PodLauncher, PullSecret, ServiceOwners},
+        sweeping::{Memory, Routine, Sweeper, give_up},
+        watching::{Loss, Watch},
+    },
     policy::Guard,
     pool::{Pool, Settings, Worker},
     status::PodSource,
@@ -48,11 +44,11 @@ const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
 const LOSSES: usize = 64;
 
 #[derive(Debug)]
-pub struct PodRuntime {
+pub(crate) struct PodRuntime {
     owners: Arc<Owners>,
     stop: CancellationToken,
     worker: Ending,
-    life: Ending,
+    routine: Ending,
     is_ready: watch::Receiver<bool>,
     tags: Arc<TagLists>,
     roster: Arc<Roster>,
@@ -88,9 +84,9 @@ impl PodRuntime {
             exec,
             pods: Some(PodSide {
                 functions: Arc::clone(&parts.functions),
-                template_trouble: parts.launcher.templates.trouble(),
+                template_trouble: parts.templates.trouble(),
             }),
-            gate: parts.launcher.gate.clone(),
+            gate: parts.objects.gate.clone(),
             default_prefix: config.default_image_prefix.clone(),
         };
         tasks.spawn(
@@ -100,18 +96,24 @@ impl PodRuntime {
         let stop = CancellationToken::new();
         let (worker, worker_ends) = with_ending(worker.run(stop.clone()));
         tasks.spawn("pool worker", worker);
-        let (launcher, roster) = (&parts.launcher, &parts.roster);
-        let report = report(parts.lost, Arc::clone(roster), pool.clone());
+        let report = report(parts.lost, Arc::clone(&parts.roster), pool.clone());
         tasks.spawn("lost pods", report);
         let sweeper = Sweeper {
-            launcher: Arc::clone(launcher),
+            objects: Arc::clone(&parts.objects),
+            wrappers: Arc::clone(&parts.wrappers),
+            roster: Arc::clone(&parts.roster),
             owners: Arc::clone(&parts.owners),
+            us: Arc::clone(&parts.us),
+            templates: parts.templates.clone(),
+            functions: Arc::clone(&parts.functions),
+            metadata: Arc::clone(&parts.evidence.metadata),
+            start_timeout: config.pod.start_timeout,
             pool: pool.clone(),
             ttl: config.pod.ttl,
             memory: Memory::default(),
         };
         let (ready, is_ready) = watch::channel(false);
-        let life = Life {
+        let routine = Routine {
             sweeper,
             functions: Arc::clone(&parts.functions),
             warm_up: config.pod.warm_up,
@@ -121,17 +123,17 @@ impl PodRuntime {
         };
         let (adopted, has_adopted) = watch::channel(false);
         let until_stop = stop.clone();
-        let (life, life_ends) = with_ending(async move {
+        let (routine, routine_ends) = with_ending(async move {
             until_stop
-                .run_until_cancelled(life.run(adopted, ready))
+                .run_until_cancelled(routine.run(adopted, ready))
                 .await;
         });
-        tasks.spawn("life of the pods", life);
+        tasks.spawn("life of the pods", routine);
         let evaluator = PodEvaluator {
             pool,
             functions: parts.functions,
             roster: parts.roster,
-            witness: Arc::clone(launcher),
+            witness: parts.evidence,
             has_adopted,
             max_message_size: config.max_message_size,
             guard,
@@ -140,11 +142,11 @@ impl PodRuntime {
             owners: parts.owners,
             stop,
             worker: worker_ends,
-            life: life_ends,
+            routine: routine_ends,
             is_ready,
             tags: parts.tags,
             roster: Arc::clone(&evaluator.roster),
-            watch: parts.launcher.watch.clone(),
+            watch: parts.objects.watch.clone(),
         };
         Ok((runtime, evaluator))
     }
@@ -162,7 +164,7 @@ impl PodRuntime {
 
     /// Waits until adoption is done and every function of the warm-up is ready
     /// or has failed.
-    pub async fn ready(&self) {
+    pub(crate) async fn ready(&self) {
         let mut is_ready = self.is_ready.clone();
         // An error means that nobody will ever say so.
         let _ = is_ready.wait_for(|ready| *ready).await;
@@ -170,11 +172,11 @@ impl PodRuntime {
 
     /// Leaves the pods, for the next runner to adopt. No call may use them any
     /// more. Starts under way are not waited for.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.cancel();
         let leave = async {
-            // Whoever renews the lease would make it again.
-            let _ = self.life.await;
+            // The task that renews the lease would create it again.
+            let _ = self.routine.await;
             self.owners.leave().await;
         };
         let left = async { tokio::join!(self.worker, leave) };
@@ -185,7 +187,7 @@ impl PodRuntime {
 /// Ends, with an error, when a task has ended.
 type Ending = oneshot::Receiver<Infallible>;
 
-/// The task, and what tells its end.
+/// The task, and the signal of its end.
 fn with_ending(task: impl Future<Output = ()>) -> (impl Future<Output = ()>, Ending) {
     let (running, ending) = oneshot::channel();
     let task = async {
@@ -197,6 +199,11 @@ fn with_ending(task: impl Future<Output = ()>) -> (impl Future<Output = ()>, End
 
 /// The parts that know each other.
 struct Parts {
+    objects: Arc<Objects>,
+    wrappers: Arc<Wrappers>,
+    us: Arc<Us>,
+    evidence: Arc<Evidence>,
+    templates: CurrentTemplate,
     launcher: Arc<PodLauncher>,
     roster: Arc<Roster>,
     functions: Arc<Functions>,
@@ -219,9 +226,9 @@ impl Parts {
         let pods: Api<Pod> = Api::namespaced(client(), &pod.namespace);
         let service_api: Api<Service> = Api::namespaced(client(), &pod.namespace);
         let (losses, lost) = mpsc::channel(LOSSES);
-        let (watch, keep) = Watch::new(pods.clone(), losses.clone());
+        let (watch, keep) = Watch::new(&cluster.client, &pod.namespace, losses.clone());
         tasks.spawn("watch of pods", keep);
-        let (service_watch, keep) = Watch::new(service_api.clone(), losses);
+        let (service_watch, keep) = Watch::new(&cluster.client, &pod.namespace, losses);
         tasks.spawn("watch of services", keep);
         let templates = templates(pod, cluster, wrapper, tasks);
         let defaults = Defaults {
@@ -244,35 +251,62 @@ impl Parts {
         let leases = Api::namespaced(client(), &pod.namespace);
         let owners = Arc::new(Owners::new(leases, &cluster.identity));
         let roster = Arc::new(Roster::default());
+        let gate = Gate::new(cluster.headers.clone());
         let pull_secret = registry.private.then(|| {
             let (name, file) = (&registry.pull_secret, &registry.auth_file);
-            PullSecret::new(client(), &pod.namespace, name, file)
+            PullSecret::new(client(), &pod.namespace, name, file).through(gate.clone())
         });
         let images = Arc::new(images::client(registry, Timeouts::default()));
         let tags = TagLists::of(Arc::clone(&images), registry.metadata_ttl);
-        let launcher = PodLauncher {
+        let objects = Arc::new(Objects {
+            namespace: pod.namespace.clone(),
             pods,
             services: service_api,
-            gate: Gate::new(cluster.headers.clone()),
-            namespace: pod.namespace.clone(),
-            cluster_domain: pod.cluster_domain.clone(),
-            start_timeout: pod.start_timeout,
-            max_message_size: config.max_message_size,
-            owner: cluster.identity.clone(),
-            incarnation: unique(),
-            owners: Arc::clone(&owners),
+            gate,
             watch,
             service_watch,
+        });
+        let evidence = Arc::new(Evidence {
+            objects: Arc::clone(&objects),
+            metadata: Arc::new(Metadata::new(images, registry.metadata_ttl)),
+        });
+        let (service_owners, give) = ServiceOwners::new(Arc::clone(&objects));
+        tasks.spawn("owners of services", give);
+        let wrappers = Arc::new(Wrappers {
+            objects: Arc::clone(&objects),
+            cluster_domain: pod.cluster_domain.clone(),
+        });
+        let us = Arc::new(Us {
+            owner: cluster.identity.clone(),
+            incarnation: unique(),
+        });
+        let launcher = PodLauncher {
+            objects: Arc::clone(&objects),
+            wrappers: Arc::clone(&wrappers),
+            evidence: Arc::clone(&evidence),
+            service_owners,
             roster: Arc::clone(&roster),
-            metadata: Metadata::new(images, registry.metadata_ttl),
-            templates,
-            functions: Arc::clone(&functions),
-            pull_secret,
-            pull_secret_name: registry.pull_secret.clone(),
-            guard,
+            owners: Arc::clone(&owners),
+            us: Arc::clone(&us),
+            images: Images {
+                metadata: Arc::clone(&evidence.metadata),
+                guard,
+            },
+            materials: Materials {
+                templates: templates.clone(),
+                functions: Arc::clone(&functions),
+                pull_secret,
+                max_message_size: config.max_message_size,
+            },
+            start_timeout: pod.start_timeout,
             tracing,
         };
         Self {
+            objects,
+            wrappers,
+            us,
+            evidence,
+            templates,
             launcher: Arc::new(launcher),
             roster,
             functions,

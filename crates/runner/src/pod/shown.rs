@@ -1,14 +1,16 @@
-//! The pods, for people to look at.
+//! The pods as the status page shows them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{
-    roster::{Entry, Roster, Stage},
-    watch::Watch,
+use crate::{
+    pod::{
+        owning::{Entry, Roster, Stage},
+        watching::Watch,
+    },
+    status::PodView,
 };
-use crate::status::PodView;
 
 /// Every pod of this runner, as far as roster and watch know it.
 pub(super) fn shown(roster: &Roster, watch: &Watch<Pod>) -> Vec<PodView> {
@@ -29,7 +31,7 @@ pub(super) fn shown(roster: &Roster, watch: &Watch<Pod>) -> Vec<PodView> {
             age_seconds: created.map(|created| now.saturating_sub(created)),
             idle_seconds: entry.usage.idle().as_secs(),
             load: entry.usage.load(),
-            node: seen.and_then(|seen| seen.node.clone()),
+            node: seen.and_then(|seen| seen.node.as_deref().map(str::to_owned)),
             name,
         }
     };

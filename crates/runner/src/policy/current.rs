@@ -1,4 +1,4 @@
-//! The policy that holds at the moment: the file and those of its keys, followed.
+//! The policy in force: its file and the files of its keys, followed for changes.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The file of `--image-policy`, and what is wrong with it. docs/security.md has an example.
+//! The file of `--image-policy`, and errors in it. docs/security.md has an example.
 
 use std::collections::HashSet;
 
@@ -88,7 +88,7 @@ pub(super) fn parse(
         let name = raw.name.clone();
         if name.is_empty() || !names.insert(name.clone()) {
             return Err(format!(
-                "rule {name:?}: every rule needs a name of its own, because refusals tell it"
+                "rule {name:?}: every rule needs a name of its own, because refusals name it"
             ));
         }
         let rule = raw.check(&mut read);

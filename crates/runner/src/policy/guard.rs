@@ -1,9 +1,10 @@
-//! Applies the policy: asks for the signatures that a rule wants to see, and keeps what
-//! was found out.
+//! Applies the policy: fetches the signatures that a rule requires, and remembers those
+//! that were verified.
 //!
-//! A good signature stays good, so a verdict is kept by digest and key for as long as
-//! the process lives; a key that the policy no longer names counts no longer. Nothing
-//! bad is kept but for the seconds that the registry's answer is.
+//! A valid signature stays valid, so it is remembered by digest and key for as long as
+//! the process lives; a key that the policy no longer names counts no longer. A missing
+//! or invalid signature is remembered only for the seconds that the registry's answer is
+//! cached.
 
 use std::{
     collections::HashSet,
@@ -200,7 +201,7 @@ impl Posted {
         }
         let warning = refused.to_string();
         if remember(&self.warned, digest.clone()) {
-            tracing::warn!(%image, %digest, "runs all the same, because the rule only warns: {warning}");
+            tracing::warn!(%image, %digest, "runs nevertheless, because the rule only warns: {warning}");
         }
         Ok(Admission {
             warning: Some(warning),
@@ -227,15 +228,15 @@ impl Posted {
         let signatures = self.signatures.of_image(image, digest, deadline).await;
         let signatures = signatures.map_err(|error| {
             Refused::Unknown(format!(
-                "rule {rule:?} of the image policy wants {pinned} signed, and whether it is cannot \
-                 be found out: {}",
+                "rule {rule:?} of the image policy requires a signature of {pinned}, which could \
+                 not be checked: {}",
                 in_full(&error)
             ))
         })?;
         let key = signed_by(&signatures, keys, digest).map_err(|why| {
             Refused::Denied(format!(
-                "rule {rule:?} of the image policy wants {pinned} signed with one of its keys, but \
-                 {why}; ask whoever releases it for a signature (cosign sign --key … {pinned})"
+                "rule {rule:?} of the image policy requires {pinned} to be signed with one of its \
+                 keys, but {why}; ask its publisher for a signature (cosign sign --key … {pinned})"
             ))
         })?;
         remember(&self.verified, (digest.clone(), key.fingerprint().clone()));
@@ -252,3 +253,6 @@ fn remember<T: std::hash::Hash + Eq>(known: &Mutex<HashSet<T>>, entry: T) -> boo
     }
     known.insert(entry)
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,12 +107,13 @@ impl Policy {
             runtime,
         } = *subject;
         if runtime == Runtime::Bundled {
-            return match self.bundled {
-                true => Decision::Allow {
+            return if self.bundled {
+                Decision::Allow {
                     rule: None,
                     verify: None,
-                },
-                false => Decision::Deny(Denial::Bundled),
+                }
+            } else {
+                Decision::Deny(Denial::Bundled)
             };
         }
         let Some(rule) = self.rules.iter().find(|rule| rule.matches(image, digest)) else {

@@ -1,5 +1,5 @@
-//! How callers get a pod: they ask, wait as long as they like, and give it back
-//! by dropping it. Places and slots are counted by ownership, never by hand.
+//! How callers get a pod: they ask, wait as long as they like, and give the pod back
+//! by dropping their lease. Ownership counts the places and slots, no counter does.
 
 use std::{
     sync::{
@@ -41,7 +41,7 @@ pub(super) enum Message<C> {
 
 /// The pool as callers and watchers see it. Cheap to clone.
 #[derive(Debug)]
-pub struct Pool<C> {
+pub(crate) struct Pool<C> {
     messages: mpsc::UnboundedSender<Message<C>>,
     began: Instant,
     last_caller: Arc<AtomicU64>,
@@ -59,7 +59,7 @@ impl<C> Clone for Pool<C> {
 
 /// Why there is no pod for a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AcquireError {
+pub(crate) enum AcquireError {
     Refused(Refusal),
     /// The pool is shutting down.
     Closed,
@@ -67,7 +67,7 @@ pub enum AcquireError {
 
 impl AcquireError {
     /// The start that failed, if it is part of a trace.
-    pub fn failed_start(&self) -> Option<&SpanContext> {
+    pub(crate) fn failed_start(&self) -> Option<&SpanContext> {
         match self {
             Self::Refused(Refusal::PodFailed(failure) | Refusal::Remembered { failure, .. }) => {
                 failure.start.as_deref()
@@ -79,9 +79,9 @@ impl AcquireError {
 
 /// A pod that may be used until this is dropped.
 #[derive(Debug)]
-pub struct Lease<C> {
-    pub connection: C,
-    pub pod: PodId,
+pub(crate) struct Lease<C> {
+    pub(crate) connection: C,
+    pub(crate) pod: PodId,
     pub(super) _slot: Slot<C>,
 }
 
@@ -128,7 +128,7 @@ impl<C> Pool<C> {
     }
 
     /// Waits for a pod of `function`. Dropping the future gives the place up.
-    pub async fn acquire(
+    pub(crate) async fn acquire(
         &self,
         function: &str,
         settings: Settings,
@@ -139,7 +139,7 @@ impl<C> Pool<C> {
 
     /// The same for a caller that was sent to some pods before, in vain: any other is
     /// better. A pod that has to be started for it is started within `trace`.
-    pub async fn acquire_again(
+    pub(crate) async fn acquire_again(
         &self,
         function: &str,
         settings: Settings,
@@ -177,7 +177,7 @@ impl<C> Pool<C> {
     }
 
     /// Has a pod of `function` started, if there is none.
-    pub fn warm(&self, function: &str, settings: Settings) {
+    pub(crate) fn warm(&self, function: &str, settings: Settings) {
         let function = function.to_owned();
         self.tell(Event::Warm {
             function,
@@ -187,13 +187,13 @@ impl<C> Pool<C> {
     }
 
     /// Reports that other settings hold for a function, which may have pods.
-    pub fn settled(&self, function: &str, settings: Settings) {
+    pub(crate) fn settled(&self, function: &str, settings: Settings) {
         let function = function.to_owned();
         self.tell(Event::Settled { function, settings });
     }
 
     /// Takes over a pod that somebody else has started.
-    pub fn adopt(&self, function: &str, settings: Settings, connection: C) {
+    pub(crate) fn adopt(&self, function: &str, settings: Settings, connection: C) {
         let function = function.to_owned();
         let _ = self.messages.send(Message::Adopt {
             function,
@@ -204,25 +204,25 @@ impl<C> Pool<C> {
 
     /// Reports that a call was lost in a pod, or could not be sent to it: nobody gets
     /// it before it has answered.
-    pub fn doubted(&self, pod: PodId) {
+    pub(crate) fn doubted(&self, pod: PodId) {
         self.tell(Event::Doubted { pod });
     }
 
-    /// Reports that a pod is no longer any good.
-    pub fn failed(&self, pod: PodId, failure: Failure) {
+    /// Reports that a pod cannot be used any more.
+    pub(crate) fn failed(&self, pod: PodId, failure: Failure) {
         let now = self.now();
         self.tell(Event::Failed { pod, failure, now });
     }
 
     /// Reports that pods are made differently now, of one function or of all: starts
     /// that failed are forgotten.
-    pub fn changed(&self, function: Option<&str>) {
+    pub(crate) fn changed(&self, function: Option<&str>) {
         let function = function.map(str::to_owned);
         self.tell(Event::Changed { function });
     }
 
     /// Reports that a pod is to be replaced.
-    pub fn outdated(&self, pod: PodId) {
+    pub(crate) fn outdated(&self, pod: PodId) {
         let now = self.now();
         self.tell(Event::Outdated { pod, now });
     }

@@ -1,7 +1,7 @@
 //! Every decision of the pool, as a pure function: state and event in, actions out.
 //!
-//! Here is the way of a caller: asking, waiting, running. `start` decides whether
-//! another pod may come, `replace` which pods give way to newer ones.
+//! This file follows a caller: asking, waiting, running. `start` decides whether
+//! another pod may be started, `replace` which pods are replaced by newer ones.
 
 mod replace;
 mod start;
@@ -12,7 +12,7 @@ use super::state::{CallerId, Failure, Function, Phase, Pod, PodId, Settings, Sta
 
 /// What happened. Times count from the pool's beginning.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub(crate) enum Event {
     /// A caller wants a pod of this function.
     Request {
         caller: CallerId,
@@ -35,7 +35,7 @@ pub enum Event {
     Ready { pod: PodId, now: Duration },
     /// A call was lost in a pod, or could not be sent to it.
     Doubted { pod: PodId },
-    /// A pod did not come up, or is no longer any good.
+    /// A pod did not come up, or cannot be used any more.
     Failed {
         pod: PodId,
         failure: Failure,
@@ -70,7 +70,7 @@ pub enum Event {
 
 /// What to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Give the caller the pod.
     Lease { caller: CallerId, pod: PodId },
     /// Tell the caller that there will be none.
@@ -84,7 +84,7 @@ pub enum Action {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     QueueFull {
         queued: usize,
     },
@@ -105,13 +105,13 @@ pub enum Refusal {
 
 impl State {
     /// A number for a pod that somebody else has started.
-    pub fn next_pod(&mut self) -> PodId {
+    pub(crate) fn next_pod(&mut self) -> PodId {
         self.last_pod += 1;
         PodId(self.last_pod)
     }
 
     /// Decides. Unknown pods and callers, late and repeated events change nothing.
-    pub fn decide(&mut self, event: Event) -> Vec<Action> {
+    pub(crate) fn decide(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
             Event::Request {
@@ -231,8 +231,8 @@ impl State {
         }
     }
 
-    /// Nobody is given the pod until it has answered; whoever asks meanwhile waits for
-    /// that, unless there is a better one.
+    /// No caller gets the pod until it has answered; callers that ask meanwhile wait for
+    /// that, unless there is a better pod.
     fn doubted(&mut self, id: PodId, actions: &mut Vec<Action>) {
         let usable = self.pods.get_mut(&id).filter(|pod| pod.is_usable());
         if let Some(pod) = usable {
@@ -241,9 +241,9 @@ impl State {
         }
     }
 
-    /// Those who run in it will notice by themselves. Those who wait for it go to
-    /// another pod of the function; if it never came up, and there is no other, they
-    /// hear why, unless it is not the pod's own fault.
+    /// Callers that run in the pod notice by themselves. Callers that wait for it go to
+    /// another pod of the function; if it never came up, and there is no other, they get
+    /// the reason as their error, unless it is not the pod's own fault.
     fn failed(&mut self, id: PodId, failure: &Failure, now: Duration, actions: &mut Vec<Action>) {
         let Some(pod) = self
             .pods

@@ -11,33 +11,33 @@ use service::trace::SpanContext;
 
 /// A call that wants a pod, or has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallerId(pub u64);
+pub(crate) struct CallerId(pub(crate) u64);
 
 /// A pod of ours, from the decision to start it until it is deleted. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PodId(pub u64);
+pub(crate) struct PodId(pub(crate) u64);
 
 /// What holds for one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Idle time after which a pod is deleted.
-    pub ttl: Duration,
+    pub(crate) ttl: Duration,
     /// Load per pod at which another pod is started.
-    pub max_waitlist_length: usize,
-    pub max_pods: usize,
+    pub(crate) max_waitlist_length: usize,
+    pub(crate) max_pods: usize,
     /// Callers waiting or running at which more are refused.
-    pub max_queued: usize,
+    pub(crate) max_queued: usize,
     /// Whether the function should have a pod before anybody asks.
-    pub is_warm_up: bool,
+    pub(crate) is_warm_up: bool,
     /// How many pods are kept, however long nobody uses them.
-    pub min_pods: usize,
+    pub(crate) min_pods: usize,
     /// Changes with everything else that its pods are made of.
-    pub revision: u64,
+    pub(crate) revision: u64,
 }
 
 /// Whether another attempt would end in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outlook {
+pub(crate) enum Outlook {
     /// It stays so until somebody changes something.
     Lasting,
     /// The next attempt may succeed.
@@ -48,19 +48,19 @@ pub enum Outlook {
     Denied,
 }
 
-/// Why a pod did not come up, or is no longer any good. Cheap to clone: all who
-/// waited for it hear the same.
+/// Why a pod did not come up, or cannot be used any more. Cheap to clone: every caller that
+/// waited for the pod gets one.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// In words for the callers.
-    pub reason: Arc<str>,
+    pub(crate) reason: Arc<str>,
     /// The last lines that its container has written, if any.
-    pub log: Arc<str>,
-    pub outlook: Outlook,
+    pub(crate) log: Arc<str>,
+    pub(crate) outlook: Outlook,
     /// The digest of the image that failed, if it was known.
-    pub digest: Option<Arc<str>>,
+    pub(crate) digest: Option<Arc<str>>,
     /// The start that failed, if it is part of a trace.
-    pub start: Option<Arc<SpanContext>>,
+    pub(crate) start: Option<Arc<SpanContext>>,
 }
 
 /// Without what the container has written: that is for callers, and never for a log.
@@ -76,7 +76,7 @@ impl fmt::Debug for Failure {
 
 impl Failure {
     /// It stays so until somebody changes something.
-    pub fn lasting(reason: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn lasting(reason: impl Into<Arc<str>>) -> Self {
         Self {
             outlook: Outlook::Lasting,
             ..Self::passing(reason)
@@ -84,7 +84,7 @@ impl Failure {
     }
 
     /// The next attempt may succeed.
-    pub fn passing(reason: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn passing(reason: impl Into<Arc<str>>) -> Self {
         Self {
             reason: reason.into(),
             log: "".into(),
@@ -95,7 +95,7 @@ impl Failure {
     }
 
     /// The operator does not want it to run. Not remembered: it costs no pod to ask again.
-    pub fn denied(reason: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn denied(reason: impl Into<Arc<str>>) -> Self {
         Self {
             outlook: Outlook::Denied,
             ..Self::passing(reason)
@@ -104,7 +104,7 @@ impl Failure {
 
     /// It was this image that failed.
     #[must_use]
-    pub fn of_image(self, digest: &str) -> Self {
+    pub(crate) fn of_image(self, digest: &str) -> Self {
         Self {
             digest: Some(digest.into()),
             ..self
@@ -113,7 +113,7 @@ impl Failure {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Decided on, not usable yet. Its callers wait.
     Starting,
     /// Usable. Its callers run.
@@ -201,7 +201,7 @@ pub(super) struct Survey {
 
 /// All functions with their pods and callers.
 #[derive(Debug, Default)]
-pub struct State {
+pub(crate) struct State {
     pub(super) functions: BTreeMap<Arc<str>, Function>,
     /// Of all functions; each also stands with its function.
     pub(super) pods: BTreeMap<PodId, Pod>,
@@ -213,7 +213,7 @@ pub struct State {
 
 impl State {
     /// With a bound on the pods of all functions together; 0: any number.
-    pub fn with_max_pods(max_pods: usize) -> Self {
+    pub(crate) fn with_max_pods(max_pods: usize) -> Self {
         Self {
             max_pods,
             ..Self::default()
@@ -221,12 +221,13 @@ impl State {
     }
 
     /// Callers waiting or running, of all functions.
-    pub fn in_flight(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn in_flight(&self) -> usize {
         self.pods.values().map(Pod::load).sum()
     }
 
     /// The pods that are known, with their phase and load.
-    pub fn overview(&self) -> Vec<(PodId, Phase, usize)> {
+    pub(crate) fn overview(&self) -> Vec<(PodId, Phase, usize)> {
         self.pods
             .iter()
             .map(|(id, pod)| (*id, pod.phase, pod.load()))

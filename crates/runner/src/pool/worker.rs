@@ -26,7 +26,7 @@ use super::{
 };
 
 /// Acts on the cluster. All futures end within a bounded time of their own.
-pub trait Launcher: Send + Sync + 'static {
+pub(crate) trait Launcher: Send + Sync + 'static {
     /// What a caller needs to use a pod.
     type Connection: Clone + Send + Sync + 'static;
 
@@ -59,11 +59,7 @@ pub trait Launcher: Send + Sync + 'static {
 type Answer<C> = oneshot::Sender<Result<Lease<C>, Refusal>>;
 
 /// The pool's worker.
-#[expect(
-    missing_debug_implementations,
-    reason = "holds callers' channels and a launcher"
-)]
-pub struct Worker<L: Launcher> {
+pub(crate) struct Worker<L: Launcher> {
     launcher: Arc<L>,
     pool: Pool<L::Connection>,
     messages: mpsc::UnboundedReceiver<Message<L::Connection>>,
@@ -89,7 +85,7 @@ pub struct Worker<L: Launcher> {
 impl<L: Launcher> Worker<L> {
     /// The worker, and the pool that it serves.
     /// There are at most `max_pods`, if that is not 0.
-    pub fn new(
+    pub(crate) fn new(
         launcher: Arc<L>,
         scan_interval: Duration,
         max_pods: usize,
@@ -115,10 +111,10 @@ impl<L: Launcher> Worker<L> {
         (worker, pool)
     }
 
-    /// Serves the pool until told to stop. Then whoever waits hears that it is
+    /// Serves the pool until it has to stop. Then every caller that waits learns that it is
     /// closed, starts under way end at once, and deletions under way are finished;
     /// pods stay, for the next runner to adopt.
-    pub async fn run(mut self, stop: CancellationToken) {
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
         self.serve(&stop).await;
         self.answers.clear();
         self.no_more_starts.cancel();

@@ -1,9 +1,9 @@
 //! Who may see what, decided from plain facts of a request.
 //!
-//! The page tells names of functions and what failed, so it answers this machine only,
-//! which `kubectl port-forward` is, unless it is opened. A browser on this machine is
-//! not trusted to be on its owner's side: a foreign page may have a name that resolves
-//! to our address, so a name that could be foreign is refused.
+//! The page shows names of functions and why calls failed. So it answers only requests
+//! from this machine, including those of `kubectl port-forward`, unless `--status=all`.
+//! Requests of a browser on this machine may come from a foreign web page whose name
+//! resolves to our address, so requests for names that could be foreign are refused.
 
 use std::net::IpAddr;
 

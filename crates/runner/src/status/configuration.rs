@@ -1,10 +1,10 @@
-//! The configuration in force: every flag with its value, the variables that count, and
-//! what was said but has no effect, with the reason.
+//! The configuration in force: every flag with its value, the environment variables that
+//! are read, and settings that have no effect, with the reason.
 
 use goflags::{Flags, Group};
 use serde::{Deserialize, Serialize};
 
-/// What the runner was told.
+/// The runner's configuration.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Configuration {
     pub(crate) flags: Vec<Setting>,

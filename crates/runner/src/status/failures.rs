@@ -1,4 +1,4 @@
-//! The calls that failed last, in their own words, with what to do about them.
+//! The last calls that failed, with their errors and advice.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -38,7 +38,7 @@ const CONNECTION_WITHIN: Duration = Duration::from_secs(120);
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Begins to serve. A port that is taken is no reason not to run functions. Returns where
+/// Begins to serve. If its port is taken, the runner runs functions nevertheless. Returns where
 /// the page is, if it is somewhere.
 pub(crate) async fn start(
     address: &Address,

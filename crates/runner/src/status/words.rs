@@ -49,7 +49,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// So many of so many, in percent.
+/// A part of a whole, in percent.
 #[expect(clippy::cast_precision_loss, reason = "it is shown with three digits")]
 pub(crate) fn percent(part: u64, of: u64) -> String {
     if part == 0 || of == 0 {

@@ -1,4 +1,5 @@
-//! Whose certificates count, beyond being signed by the right authority.
+//! Which clients may connect: the names that their certificates must have, beyond being
+//! signed by the right authority.
 
 use std::{str::FromStr, sync::Arc};
 
@@ -27,12 +28,12 @@ impl FromStr for ClientName {
             return Ok(Self::Uri(text.to_owned()));
         }
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        match !text.is_empty() && text.chars().all(is_part) {
-            true => Ok(Self::Dns(text.to_ascii_lowercase())),
-            false => Err(
+        if text.is_empty() || !text.chars().all(is_part) {
+            return Err(
                 "DNS names and URIs such as spiffe://cluster.local/ns/a/sa/b, separated by commas",
-            ),
+            );
         }
+        Ok(Self::Dns(text.to_ascii_lowercase()))
     }
 }
 
@@ -47,7 +48,7 @@ fn is_allowed(names: &[ClientName], certificate: &EndEntityCert<'_>) -> bool {
     })
 }
 
-/// The names that a certificate has, for whoever has to mend the list.
+/// The names that a certificate has, for the operator who has to correct the list.
 fn names_of(certificate: &EndEntityCert<'_>) -> String {
     let names = certificate
         .valid_dns_names()

@@ -1,6 +1,6 @@
-//! The certificates that hold at the moment: their files, followed. New ones count for
-//! every connection from then on; connections that are open stay so until they are as
-//! old as a connection may get.
+//! The certificates in force: their files, followed for changes. New certificates apply to
+//! new connections; open connections keep theirs until they reach the highest age of a
+//! connection.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The server's connections: plain, or with TLS. The handshake has as long as a first
-//! request has without TLS, and nobody waits for another's.
+//! The server's connections: plain, or with TLS. A handshake may take as long as the first
+//! request of a plain connection, and connections do not wait for each other's handshakes.
 
 use std::{
     io,
@@ -19,7 +19,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::Current;
 
-/// Anybody can fail a handshake, so that is not told each time.
+/// Anybody can make a handshake fail, so not every failure is logged.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
@@ -75,8 +75,8 @@ impl Failures {
             *told = Some(Instant::now());
             tracing::warn!(
                 ?peer,
-                "a TLS handshake failed: {error} (others are not told for {} s; a caller that \
-                 speaks plain text, as Porch does, sends what is no handshake)",
+                "a TLS handshake failed: {error} (further failures are not logged for {} s; a \
+                 caller that speaks plain text, as Porch does, causes one with each connection)",
                 TOLD_EVERY.as_secs()
             );
         }

@@ -43,8 +43,8 @@ impl Texts {
         })
     }
 
-    /// A server's configuration. No session is resumed: whoever comes back shows its
-    /// certificate again, to the authority that counts then.
+    /// A server's configuration. No session is resumed: a client that comes back shows its
+    /// certificate again, and it is checked against the authority in force then.
     pub(super) fn settings(&self, config: &TlsConfig) -> Result<ServerConfig, String> {
         let chain = certificates(&self.certificate, &config.certificate)?;
         let key = private_key(&self.key, &config.key)?;

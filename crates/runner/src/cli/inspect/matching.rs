@@ -9,7 +9,7 @@ use versions::{Choice, Constraint};
 
 use crate::exec::bundled;
 
-/// So many tags of a kind are shown to people; scripts get all.
+/// At most this many tags of a kind are shown to people; scripts get all.
 const SHOWN: usize = 10;
 
 #[derive(Debug, Serialize)]

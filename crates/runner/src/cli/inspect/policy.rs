@@ -15,7 +15,7 @@ pub(super) struct Ruling {
     pub(super) summary: String,
 }
 
-/// A policy, and who asks for signatures.
+/// A policy, and the guard that fetches signatures.
 pub(super) fn guard(path: &Path, client: &Arc<Client>) -> anyhow::Result<Guard> {
     let current = Arc::new(Current::start(PolicyFile(path.to_owned()))?);
     Ok(Guard::new(current, Arc::clone(client)))

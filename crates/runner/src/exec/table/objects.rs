@@ -1,4 +1,4 @@
-//! What objects want, beside the file and the bundled functions.
+//! Entries of the table that come from objects, beside the file and the bundled functions.
 
 use super::{
     tests::{built, entry, places},

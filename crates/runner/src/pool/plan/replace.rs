@@ -1,5 +1,5 @@
-//! Which pods give way to others: outdated ones to their replacement, those that are
-//! only starting to one that is there already.
+//! Which pods give way to others: outdated pods to their replacement, starting pods to one
+//! that is ready already.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -13,8 +13,8 @@ use super::{
 const IN_USE: Duration = Duration::from_secs(60);
 
 impl State {
-    /// A pod that is there already is better than one that only starts, whoever has
-    /// started it. A pod too many is of no use.
+    /// A pod that is there already is better than one that only starts, no matter which
+    /// runner has started it. A pod too many is of no use.
     pub(super) fn adopted(
         &mut self,
         id: PodId,
@@ -51,7 +51,7 @@ impl State {
         self.drain_retiring(name, actions);
     }
 
-    /// Those who wait for a pod to start need not, as long as this one has room.
+    /// Callers that wait for a pod to start go to this one, as long as it has room.
     fn share_waiting(
         &mut self,
         starting: &[PodId],

@@ -1,5 +1,5 @@
-//! Whether another pod may come: the bounds per function and over all functions, and
-//! the memory of starts that failed.
+//! Whether another pod may be started: the limits per function and over all functions, and
+//! the starts that failed before.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl State {
     /// that retire do not count.
     pub(super) fn start_if_none(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) {
         if self.survey(name, &[]).open == 0 {
-            // Nobody waits for it: whoever wanted it asks again.
+            // No caller waits for it: if it cannot be started, the next scan tries again.
             let _ = self.try_start(name, true, now, actions);
         }
     }

@@ -1,4 +1,4 @@
-//! What the runner depends on, and what it was told.
+//! The part of the page about registries, the cluster, and the configuration.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! What the runner does: functions, failures, pods and their starts.
+//! The part of the page about work: functions, failures, pods and their starts.
 
 use std::time::Duration;
 

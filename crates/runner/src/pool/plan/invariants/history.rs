@@ -44,7 +44,7 @@ impl Observer {
             }
             Step::Ready(n) => pick(&self.starting, *n).map(|pod| Event::Ready { pod, now }),
             Step::Answer(n) => pick(&self.doubted, *n).map(|pod| Event::Ready { pod, now }),
-            // Whoever runs in a pod may lose its call.
+            // A caller that runs in a pod may lose its call.
             Step::Doubt(n) => pick(&self.leased, *n)
                 .filter(|(_, pod)| self.pods.contains_key(pod))
                 .map(|(_, pod)| Event::Doubted { pod }),

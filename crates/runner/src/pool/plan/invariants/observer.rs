@@ -244,12 +244,12 @@ impl Observer {
         assert!(self.max_pods == 0 || all <= self.max_pods, "{all} pods");
     }
 
-    /// The settings that were last told, which may not be those that will be.
+    /// The last settings, which may not be the next ones.
     pub(super) fn settings_of(&self, function: &str) -> Settings {
         self.state.functions[function].settings
     }
 
-    /// 6. The load over all pods is the callers in flight, and each runs where it was told.
+    /// 6. The load over all pods is the callers in flight, and each runs in the pod of its lease.
     fn check(&self) {
         assert_eq!(
             self.state.in_flight(),

@@ -1,5 +1,5 @@
-//! What callers are told instead of a pod: it has to be true, and of the pod that they
-//! waited for.
+//! Errors that callers get instead of a pod: each has to be true, and has to be about the
+//! pod that the caller waited for.
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,249 @@
+//! Brings up pods on a real cluster, and removes them.
+//!
+//! ```text
+//! image metadata ─► template ─► pull secret ─► service and pod ─► address ─► connection
+//!                                              └ the service gets its pod as owner, beside: no start
+//!                                                waits for that, and it may come later
+//! ```
+//! The start timeout bounds all steps together, and during each step the roster knows
+//! what the pod waits for. Requests that may succeed later are repeated. The log says
+//! how long each phase took, and so does the error of callers that got no pod.
+
+mod counted;
+mod create;
+mod explain;
+mod phases;
+mod service_owners;
+mod traced;
+mod wrapper;
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use explain::{not_admitted, unknown_image};
+use phases::{Phases, Told};
+use registry::{Client, Metadata, Reference};
+use service::{Trace, Tracing};
+pub(crate) use service_owners::ServiceOwners;
+use tokio::time::{Instant, timeout_at};
+use traced::traced;
+
+use super::{current_template::CurrentTemplate, pull_secret::PullSecret};
+use crate::{
+    pod::{
+        calling::{Connection, Evidence, Origin, Wrappers, check},
+        functions::Functions,
+        names::{pod_name, unique},
+        objects::Objects,
+        owning::{Owners, Roster, Us},
+        watching::{Phase, Progress, SeenPod},
+    },
+    policy::Guard,
+    pool::{Failure, Launcher, PodId},
+};
+
+/// A start in a trace.
+const SPAN: &str = "pod start";
+
+#[derive(Debug)]
+pub(crate) struct PodLauncher {
+    pub(crate) objects: Arc<Objects>,
+    pub(crate) wrappers: Arc<Wrappers>,
+    pub(crate) evidence: Arc<Evidence>,
+    pub(crate) service_owners: ServiceOwners,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) owners: Arc<Owners>,
+    pub(crate) us: Arc<Us>,
+    pub(crate) images: Images,
+    pub(crate) materials: Materials,
+    pub(crate) start_timeout: Duration,
+    pub(crate) tracing: Arc<Tracing>,
+}
+
+/// Which image a function's reference stands for, and whether it may run.
+#[derive(Debug)]
+pub(crate) struct Images {
+    pub(crate) metadata: Arc<Metadata<Client>>,
+    pub(crate) guard: Guard,
+}
+
+/// What pods are made of, besides their image.
+#[derive(Debug)]
+pub(crate) struct Materials {
+    pub(crate) templates: CurrentTemplate,
+    pub(crate) functions: Arc<Functions>,
+    pub(crate) pull_secret: Option<PullSecret>,
+    pub(crate) max_message_size: usize,
+}
+
+impl Launcher for PodLauncher {
+    type Connection = Connection;
+
+    async fn start(
+        &self,
+        function: &str,
+        pod: PodId,
+        cause: &Trace,
+    ) -> Result<Connection, Failure> {
+        let mut span = match cause.id() {
+            Some(_) => cause.span(SPAN),
+            None => self.tracing.unasked(SPAN),
+        };
+        let began = Instant::now();
+        let deadline = began + self.start_timeout;
+        let clock = Clock(Mutex::new(Phases::begin(began)));
+        self.roster.begin(pod, function);
+        let outcome = timeout_at(deadline, self.bring_up(function, pod, deadline, &clock)).await;
+        let (phases, now) = (clock.into_phases(), Instant::now());
+        let is_late = outcome.is_err();
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let waits_for = self.roster.starting(function);
+                let waits_for = waits_for.as_deref().unwrap_or("its start");
+                let seconds = self.start_timeout.as_secs_f32();
+                let told = Told(&phases, now);
+                Err(Failure::passing(format!(
+                    "no pod within {seconds} s (--pod-start-timeout): it waited for {waits_for}; \
+                     {told}"
+                )))
+            }
+        };
+        // Somebody may be waiting for it and hear of it, or nobody, if it was to
+        // replace another.
+        if let Err(failure) = &outcome {
+            tracing::warn!(function, "a pod did not come up: {}", failure.reason);
+        }
+        counted::ended(
+            function,
+            &phases.spent(now),
+            outcome.as_ref().err(),
+            is_late,
+        );
+        span.set("krm.function.image", function.to_owned());
+        traced(span, phases.spent(now), began, outcome)
+    }
+
+    fn adopted(&self, pod: PodId, connection: &Connection) {
+        self.roster.adopted(&connection.name, pod);
+    }
+
+    async fn check(&self, connection: &Connection) -> Result<(), Failure> {
+        let answers = || check::is_serving(&connection.channel);
+        check::check(&*self.evidence, &connection.name, answers).await
+    }
+
+    async fn delete(&self, pod: PodId) {
+        if let Some(name) = self.roster.leave(pod) {
+            self.objects.remove_of(&self.us.owner, &name).await;
+        }
+    }
+}
+
+impl PodLauncher {
+    async fn bring_up(
+        &self,
+        function: &str,
+        id: PodId,
+        deadline: Instant,
+        clock: &Clock,
+    ) -> Result<Connection, Failure> {
+        let reference: Reference = function
+            .parse()
+            .map_err(|error| Failure::lasting(format!("invalid image reference: {error}")))?;
+        self.images
+            .guard
+            .lets_ask(&reference)
+            .map_err(not_admitted)?;
+        let image = self.images.metadata.get(&reference, deadline).await;
+        let image = image.map_err(|error| unknown_image(&error))?;
+        // What the pod is made of is what was verified: it is pinned to this digest.
+        let admitted = self
+            .images
+            .guard
+            .admit(&reference, &image.digest, deadline)
+            .await;
+        admitted.map_err(not_admitted)?;
+        clock.over(Phase::Metadata);
+        let name = pod_name(function, &image.digest.to_string(), &unique());
+        self.roster.name(id, &name);
+        let of_image = |failure: Failure| failure.of_image(&image.digest.to_string());
+        let service = self
+            .create(function, &reference, &image, &name, id, deadline)
+            .await
+            .map_err(of_image)?;
+        clock.over(Phase::Create);
+        self.roster.waits_for(id, "its containers".into());
+        let come_up = async {
+            self.objects.watch.addressed(&name).await;
+            self.wrappers
+                .address(&name, service.as_ref())
+                .connect()
+                .await
+        };
+        let look = |pod: &SeenPod| {
+            clock.see(pod);
+            self.roster.waits_for(id, waits_for(pod));
+        };
+        // Cancel-safe: whichever is first, the other is of no use any more.
+        let channel = tokio::select! {
+            channel = come_up => channel,
+            reason = self.objects.watch.follow(&name, look) => {
+                return Err(of_image(self.failure(&name, reason).await));
+            }
+        };
+        let channel = channel.map_err(|error| Failure::passing(error.to_string()))?;
+        clock.over(Phase::Wrapper);
+        tracing::info!(name, "a pod is up: {}", clock.line());
+        let usage = self.roster.ready(id);
+        // From here on losses are reported to the pool; one before that is ours.
+        if let Some(reason) = self.objects.watch.loss(&name) {
+            return Err(of_image(self.failure(&name, reason).await));
+        }
+        Ok(Connection {
+            name: name.into(),
+            channel,
+            usage,
+            origin: Origin {
+                digest: Some(image.digest.clone()),
+                start: None,
+            },
+        })
+    }
+}
+
+/// The phases of a start that is under way, and the present moment.
+struct Clock(Mutex<Phases>);
+
+impl Clock {
+    fn with<T>(&self, work: impl FnOnce(&mut Phases, Instant) -> T) -> T {
+        let mut phases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut phases, Instant::now())
+    }
+
+    fn over(&self, phase: Phase) {
+        self.with(|phases, now| phases.over(phase, now));
+    }
+
+    fn see(&self, pod: &SeenPod) {
+        self.with(|phases, now| phases.see(pod, now));
+    }
+
+    fn line(&self) -> String {
+        self.with(|phases, now| phases.line(now))
+    }
+
+    fn into_phases(self) -> Phases {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a pod that has not answered yet waits for.
+fn waits_for(pod: &SeenPod) -> String {
+    match &pod.progress {
+        Progress::Waiting(what) => what.clone(),
+        _ => "the wrapper server's answer".into(),
+    }
+}

@@ -1,0 +1,95 @@
+//! Takes over pods of runners that are gone.
+
+use kube::api::Patch;
+use serde_json::json;
+use tokio::time::timeout;
+use tonic::transport::Channel;
+
+use super::{COMING, REACH, Sweeper};
+use crate::pod::{
+    calling::{Connection, Origin},
+    marks::OWNER,
+    owning::Usage,
+    watching::{Progress, SeenPod},
+};
+
+impl Sweeper {
+    /// Takes a pod over. If there are enough of its function, the pool has it
+    /// deleted.
+    pub(super) async fn adopt(&self, pod: &SeenPod, name: &str, function: &str) {
+        let roster = &self.roster;
+        let Some(usage) = roster.claim(name, function) else {
+            return;
+        };
+        let is_on_its_way = matches!(pod.progress, Progress::Waiting(_));
+        let patience = if is_on_its_way { COMING } else { REACH };
+        let reached = timeout(patience, self.wrappers.reach(name)).await;
+        let channel = reached
+            .map_err(drop)
+            .and_then(|reached| reached.map_err(drop));
+        if channel.is_err() && is_on_its_way {
+            tracing::info!(name, "not adopting a pod yet: it is still starting");
+            return roster.forget(name);
+        }
+        self.make_ours(pod, function, usage, channel).await;
+    }
+
+    /// The same for a pod that answers, or does not.
+    pub(super) async fn make_ours(
+        &self,
+        pod: &SeenPod,
+        function: &str,
+        usage: Usage,
+        channel: Result<Channel, ()>,
+    ) {
+        let (roster, name): (_, &str) = (&self.roster, &pod.identity.name);
+        if let Err(trouble) = self.take_over(pod, name).await {
+            tracing::info!(name, "not adopting a pod for now: {trouble}");
+            return roster.forget(name);
+        }
+        // Until the watch has seen the change, the pod looks like another runner's.
+        let is_ours =
+            |pod: Option<&SeenPod>| pod.is_none_or(|pod| pod.identity.belongs_to(&self.us.owner));
+        let is_seen = self.objects.watch.until(name, is_ours);
+        let is_seen = timeout(REACH, is_seen).await.is_ok();
+        let Ok(channel) = channel else {
+            tracing::info!(name, "deleting a pod: it cannot be adopted");
+            roster.leave_unadopted(name);
+            return self.objects.remove_of(&self.us.owner, name).await;
+        };
+        if !is_seen {
+            // It is ours and well, and only the watch is behind.
+            tracing::info!(
+                name,
+                "not adopting a pod yet: the watch does not show the change"
+            );
+            return roster.forget(name);
+        }
+        tracing::info!(name, function, "adopted a pod");
+        let digest = pod.image_digest.as_deref();
+        let connection = Connection {
+            name: name.into(),
+            channel,
+            usage,
+            origin: Origin {
+                digest: digest.and_then(|text| text.parse().ok()),
+                start: None,
+            },
+        };
+        let settings = self.functions.settings(function);
+        self.pool.adopt(function, settings, connection);
+    }
+
+    /// Writes our name over its owner's. Of several runners only one succeeds: the
+    /// owner has to be the one that was seen. Whatever else changes meanwhile, as
+    /// a young pod's status does all the time, is no hindrance.
+    async fn take_over(&self, pod: &SeenPod, name: &str) -> Result<(), String> {
+        let path = format!("/metadata/annotations/{}", OWNER.replace('/', "~1"));
+        let patch = json!([
+            { "op": "test", "path": path, "value": pod.identity.owner },
+            { "op": "replace", "path": path, "value": self.us.owner },
+        ]);
+        let patch = serde_json::from_value(patch).map_err(|error| error.to_string())?;
+        self.patch(name, &Patch::Json(patch)).await
+    }
+}
