@@ -1,4 +1,4 @@
-//! Names that callers choose, of which only so many get an entry of their own.
+//! Names that callers choose, of which a bounded number get an entry of their own.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,7 @@ use std::{
 /// What the entry is called that all others share.
 pub const OTHER: &str = "other";
 
-/// Entries by name, at most so many; once given, an entry stays.
+/// A bounded number of entries by name; once given, an entry stays.
 #[derive(Debug)]
 pub(crate) struct Bounded<K, T> {
     most: usize,

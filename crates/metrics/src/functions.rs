@@ -9,11 +9,11 @@ use std::{
 };
 
 use crate::{
-    Code, Window,
+    Code,
     bounded::{Bounded, OTHER},
     instruments::{Gauge, Histogram, Label as _, label},
     snapshot::{Kind, Metric},
-    window::Glance,
+    window::{Glance, Window},
 };
 
 /// How many functions, with their versions, have series of their own.

@@ -110,11 +110,11 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    pub const fn of_durations() -> Self {
+    pub(crate) const fn of_durations() -> Self {
         Self::new(&DURATIONS, 1e9)
     }
 
-    pub const fn of_sizes() -> Self {
+    pub(crate) const fn of_sizes() -> Self {
         Self::new(&SIZES, 1.0)
     }
 

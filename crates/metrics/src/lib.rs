@@ -1,7 +1,7 @@
-//! What can be counted of a running process.
+//! The metrics of a running process.
 //!
-//! The values are statics, as a log is: what is observed is the process, and a part that
-//! counts something needs nothing handed to it. They are atomics, so counting takes a few
+//! The values are statics, as a log is: they belong to the process, and code that counts
+//! something needs no handle for it. They are atomics, so counting takes a few
 //! instructions and no lock; the only names that callers choose, functions and hosts, are
 //! bounded ([`functions`], [`registries`]), so no caller can make the process grow.
 //!
@@ -9,7 +9,7 @@
 //! service, process, krm, registry, runner ──count──► statics ──snapshot──► /metrics, page, OTLP
 //! ```
 //! Names and units follow OpenTelemetry's conventions; [`prometheus`] spells them as
-//! OpenTelemetry's exporter for Prometheus does. docs/observability.md tells every one.
+//! OpenTelemetry's exporter for Prometheus does. docs/observability.md lists all of them.
 
 #![forbid(unsafe_code)]
 
@@ -38,7 +38,7 @@ pub use instruments::{Counter, Gauge, Histogram, Label, Split};
 pub use own::{Own, is, own};
 pub use prometheus::prometheus;
 pub use snapshot::{Kind, Metric, Point, Value};
-pub use window::{Glance, SLOT, SLOTS, Window};
+pub use window::Glance;
 
 /// When this process began to count: the start of everything cumulative.
 pub fn started() -> SystemTime {

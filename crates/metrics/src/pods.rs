@@ -1,5 +1,5 @@
-//! Pods: how many there are, how they start, and how they are lost; what is watched of
-//! the cluster, and the Kubernetes Lease by which other runners know that we live.
+//! Pods: how many there are, how they start, and how they are lost; the watches of the
+//! cluster, and the Kubernetes Lease by which other runners know that this one is alive.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},

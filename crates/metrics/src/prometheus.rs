@@ -7,7 +7,7 @@ use crate::snapshot::{Kind, Metric, Point, Value};
 
 impl Metric {
     /// The name of its series, without the suffixes of a histogram's parts.
-    pub fn prometheus_name(&self) -> String {
+    pub(crate) fn prometheus_name(&self) -> String {
         let mut name = self.name.replace('.', "_");
         let unit = match self.unit {
             "s" => "_seconds",

@@ -116,7 +116,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the registry is in trouble, rather than the question.
+    /// Whether the registry failed, rather than the request being wrong.
     fn is_failure(self) -> bool {
         matches!(self, Self::Throttled | Self::Refused | Self::Unreachable)
     }

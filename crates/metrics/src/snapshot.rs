@@ -1,4 +1,4 @@
-//! What was counted so far, as plain data that can be shown, exposed or exported.
+//! All metrics at one moment, as plain data that can be shown, exposed or exported.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! The last five minutes of a function: how many calls, how many errors, how long.
 //!
-//! A ring of slots, each with its own fine histogram. A slot is reused when its time has
-//! come again, so a window never grows, and one that nobody writes to fades by itself.
+//! A ring of slots, each with its own fine histogram. The oldest slot is reused for the
+//! current time, so a window never grows, and without calls it becomes empty by itself.
 
 use std::{
     array,
@@ -10,8 +10,8 @@ use std::{
 };
 
 /// How many slots there are, and how long each of them is.
-pub const SLOTS: usize = 20;
-pub const SLOT: Duration = Duration::from_secs(15);
+pub(crate) const SLOTS: usize = 20;
+pub(crate) const SLOT: Duration = Duration::from_secs(15);
 
 /// Buckets per doubling: the middle of one is less than 12 % off.
 const FINE: u32 = 4;
@@ -23,7 +23,7 @@ const BUCKETS: usize = ((LAST - FIRST) * FINE + 2) as usize;
 
 /// What happened lately.
 #[derive(Debug, Default)]
-pub struct Window(Mutex<Option<Box<[Slot; SLOTS]>>>);
+pub(crate) struct Window(Mutex<Option<Box<[Slot; SLOTS]>>>);
 
 #[derive(Debug, Clone)]
 struct Slot {
@@ -48,7 +48,7 @@ pub struct Glance {
 
 impl Window {
     /// A call has ended, at this time since the beginning.
-    pub fn add(&self, now: Duration, took: Duration, is_error: bool) {
+    pub(crate) fn add(&self, now: Duration, took: Duration, is_error: bool) {
         let number = number(now);
         let mut ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Only functions that are called take the memory.
@@ -62,7 +62,7 @@ impl Window {
         *count = count.saturating_add(1);
     }
 
-    pub fn glance(&self, now: Duration) -> Glance {
+    pub(crate) fn glance(&self, now: Duration) -> Glance {
         let newest = number(now);
         let oldest = newest.saturating_sub(SLOTS as u64 - 1);
         let mut counts = [0_u64; BUCKETS];
@@ -131,7 +131,7 @@ fn begin(bucket: usize) -> u64 {
     base + base / u64::from(FINE) * u64::from(index % FINE)
 }
 
-/// The time within which so many of a hundred calls have ended.
+/// The time within which this percentage of calls have ended.
 fn quantile(counts: &[u64; BUCKETS], percent: u64) -> Option<Duration> {
     let calls: u64 = counts.iter().sum();
     let rank = (calls * percent).div_ceil(100).max(1);

@@ -1,6 +1,6 @@
 //! The wire contract: `evaluator.proto` and its bindings, shared by both
 //! servers, the command-line client and the tests. Nothing here decides
-//! anything; what the messages mean is told in `service`.
+//! anything; `service` says what the messages mean.
 
 // Generated code is not held to our lints.
 #![allow(

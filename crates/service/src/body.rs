@@ -43,7 +43,7 @@ pub(crate) struct Arriving<B> {
 /// How much of the one message has come.
 #[derive(Debug, Clone, Copy)]
 enum Message {
-    /// So many bytes of its head.
+    /// A part of its head.
     Head {
         bytes: [u8; HEAD],
         count: usize,

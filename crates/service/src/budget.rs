@@ -1,6 +1,6 @@
 //! How much of the memory calls in flight may hold: what a request brings until
-//! its list is handed on, what an answer takes until it has left. Whoever wants
-//! more than is left is refused before the bytes are read.
+//! its list is handed on, what an answer takes until it has left. A request for
+//! more than is left is refused before its bytes are read.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -43,7 +43,7 @@ impl Used {
         self.calls == 0 || self.sum().saturating_add(PER_CALL) <= most
     }
 
-    /// Whether a list of so many bytes may come in. While there is no other it
+    /// Whether a list of this size may come in. While there is no other it
     /// may, whatever its size: the message limit bounds it, and refusing it now
     /// would mean refusing it always.
     fn admits_list(self, bytes: u64, most: u64) -> bool {
@@ -114,7 +114,7 @@ impl Reservation {
         })
     }
 
-    /// Before a list of so many bytes comes in.
+    /// Before a list of this size comes in.
     pub(crate) fn list(&self, bytes: u64) -> Result<(), Exhausted> {
         let mut used = self.budget.used();
         if !used.admits_list(bytes, self.budget.most) {
@@ -126,7 +126,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// The list is gone, and an answer of so many bytes is there. It exists by
+    /// The list is gone, and an answer of this size is there. It exists by
     /// now, so it is counted and never refused.
     pub(crate) fn answer(&self, bytes: u64) {
         let mut used = self.budget.used();

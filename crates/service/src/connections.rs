@@ -39,7 +39,7 @@ const FRAME: u32 = 256 * 1024;
 /// Out of descriptors or memory: the pause before the next attempt to accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Calls that are no evaluations (health, reflection) have a budget of their
+/// Calls other than evaluations (health, reflection) have a budget of their
 /// own: evaluations must not keep a probe out.
 const OTHER_CALLS: u64 = 4096;
 /// Their requests name a service or a symbol.
@@ -241,7 +241,7 @@ impl Windows {
     /// A connection has this much by the protocol.
     const LEAST: u32 = 65_535;
 
-    /// For the newest of so many connections. What is sent ahead is memory, too:
+    /// For the newest of this many connections. What is sent ahead is memory, too:
     /// connections share an eighth of the budget, and later ones get less.
     fn of(connections: usize, budget: u64) -> Self {
         let share = budget / 8 / (connections.max(1) as u64);

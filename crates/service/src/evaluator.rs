@@ -17,7 +17,7 @@ pub struct Evaluation {
     /// A ResourceList. It may hold Secrets: never log it.
     pub resource_list: Bytes,
     pub deadline: Instant,
-    /// For whoever knows something about the call.
+    /// Filled in by the runtimes that serve the call.
     pub notes: Notes,
     /// Where the call stands in a trace, for what is done for it.
     pub trace: Trace,

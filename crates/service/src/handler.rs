@@ -1,6 +1,13 @@
 //! One request: from the wire to an evaluator and back.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use krm::Output;
 use metrics::{
@@ -11,7 +18,7 @@ use proto::{
     EvaluateFunctionRequest, EvaluateFunctionResponse, function_evaluator_server::FunctionEvaluator,
 };
 use tokio::time::Instant;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::TaskTracker;
 use tonic::{Code, Request, Response, Status};
 
 use crate::{
@@ -26,7 +33,7 @@ use crate::{
 /// The gRPC service over an evaluator.
 #[derive(Debug)]
 pub struct Handler<E> {
-    evaluator: Arc<E>,
+    evaluator: E,
     /// How long a call may take whose caller does not say.
     default_timeout: Duration,
     /// The calls in flight, which a drain waits for.
@@ -38,7 +45,7 @@ pub struct Handler<E> {
 impl<E: Evaluator> Handler<E> {
     pub fn new(evaluator: E, default_timeout: Duration) -> Self {
         Self {
-            evaluator: Arc::new(evaluator),
+            evaluator,
             default_timeout,
             in_flight: TaskTracker::new(),
             memory: Memory::new(),
@@ -63,18 +70,21 @@ impl<E: Evaluator> Handler<E> {
         self.memory.gives_back()
     }
 
-    /// Runs the evaluation as a task of its own, so that a panic costs only this
-    /// call; the task ends when the caller goes away.
+    /// Runs the evaluation. A panic costs only this call. It ends when the caller goes
+    /// away: this is part of the call's own task, which is dropped then.
     async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
-        let image = evaluation.image.clone();
-        let evaluator = Arc::clone(&self.evaluator);
-        let task = self
-            .in_flight
-            .spawn(async move { evaluator.evaluate(evaluation).await });
-        match AbortOnDropHandle::new(task).await {
-            Ok(answer) => answer,
-            Err(_) => Err(EvaluateError::Panicked { image }),
-        }
+        let _counted = self.in_flight.token();
+        let mut image = evaluation.image.clone();
+        let mut evaluating = pin!(self.evaluator.evaluate(evaluation));
+        poll_fn(|context| {
+            let poll = AssertUnwindSafe(|| evaluating.as_mut().poll(context));
+            // A future that has panicked is not polled again.
+            catch_unwind(poll).unwrap_or_else(|_| {
+                let image = std::mem::take(&mut image);
+                Poll::Ready(Err(EvaluateError::Panicked { image }))
+            })
+        })
+        .await
     }
 }
 

@@ -32,8 +32,8 @@ impl Health {
         (health, service)
     }
 
-    /// Not serving, from now on and whoever says otherwise: a start that takes
-    /// long may end after the stop has begun.
+    /// Not serving from now on, whatever is set later: a start that takes long may end
+    /// after the stop has begun.
     pub async fn stop(&self) {
         self.has_stopped.store(true, Ordering::Relaxed);
         self.set_serving(false).await;

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{sync::Notify, time::timeout};
 
-/// After so many bytes in and out, of one call or of many, there is something worth
+/// After this many bytes in and out, of one call or of many, there is something worth
 /// giving back.
 const MUCH: usize = 1024 * 1024;
 
@@ -52,7 +52,7 @@ impl Memory {
         give_back(Arc::clone(&self.moved_much))
     }
 
-    /// A call has begun with so many bytes.
+    /// A call has begun with this many bytes.
     pub(crate) fn moving(&self, bytes: usize) -> Moving<'_> {
         Moving {
             memory: self,
@@ -62,7 +62,7 @@ impl Memory {
 }
 
 impl Moving<'_> {
-    /// So many more.
+    /// More of its bytes have come.
     pub(crate) fn add(&mut self, bytes: usize) {
         self.bytes += bytes;
     }

@@ -1,4 +1,4 @@
-//! What is noted about a call on its way, by whoever knows it, and read at its end: for
+//! What the parts that serve a call note about it, and what is read at its end: for
 //! the log's line, for metrics, for a trace and for the status page.
 
 use std::{

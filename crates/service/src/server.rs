@@ -177,7 +177,7 @@ impl<T: Transport> Server<T> {
         if !stages.lame_duck.is_zero() {
             tracing::info!(
                 time = ?stages.lame_duck,
-                "stopping: not serving any more, but whoever still comes is answered"
+                "stopping: health says not serving; new calls are still answered"
             );
             sleep_until(begin + stages.lame_duck).await;
         }

@@ -81,7 +81,7 @@ impl Insisted {
 /// How a server was asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// By whoever runs it, and perhaps still sends callers here.
+    /// By its supervisor, which may still send callers here.
     ByTerm,
     /// By somebody at a terminal.
     ByInterrupt,

@@ -1,5 +1,5 @@
-//! How long a stop may take, stage by stage. Whoever ends the process by force
-//! after some time, as Kubernetes does, has to give it more than the sum.
+//! How long a stop may take, stage by stage. A supervisor that
+//! kills the process after some time, as Kubernetes does, has to wait for longer than the sum.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const FUNCTIONS_GONE_WITHIN: Duration = Duration::from_secs(1);
 /// The stages of a server's stop, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stages {
-    /// After SIGTERM: not serving, but whoever still comes is served.
+    /// After SIGTERM: health says "not serving", but new calls are still served.
     pub lame_duck: Duration,
     /// No new connections; calls in flight finish and their answers leave.
     pub drain: Duration,

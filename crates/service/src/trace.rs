@@ -1,7 +1,7 @@
 //! Where a call stands in a trace, and the spans that it leaves there.
 //!
-//! Spans are made with OpenTelemetry's API and exported by whoever gives a tracer: the
-//! runner does, if its environment asks for it, and the wrapper server never does. Without
+//! Spans are made with OpenTelemetry's API and exported by the server that has a tracer: the
+//! runner has one, if its environment asks for it, and the wrapper server never has. Without
 //! a tracer, or for a call that is not sampled, a [`Span`] is nothing: it takes no memory
 //! and no time. A trace that the caller has begun is passed on in either case.
 

@@ -170,10 +170,12 @@ fn grpc_endpoint(given: Option<(String, String)>, insecure: bool) -> Result<Uri,
     let Some((variable, value)) = given else {
         return Ok(Uri::from_static("http://localhost:4317"));
     };
-    let whole = match value.contains("://") {
-        true => value,
-        false if insecure => format!("http://{value}"),
-        false => format!("https://{value}"),
+    let whole = if value.contains("://") {
+        value
+    } else if insecure {
+        format!("http://{value}")
+    } else {
+        format!("https://{value}")
     };
     uri((variable, whole))
 }

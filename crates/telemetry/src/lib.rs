@@ -1,12 +1,12 @@
-//! Exports what the runner does, by OpenTelemetry's protocol, as its standard variables
-//! say; unset, nothing is exported and nothing of this runs.
+//! Exports traces and metrics by OpenTelemetry's protocol, as its standard environment
+//! variables say. Without these variables nothing is exported and nothing of this runs.
 //!
 //! ```text
 //! environment ─► settings ─► tracer ─► spans (batches, on a thread) ─► outage ─► send
 //!                   └── destination: endpoint, protocol, headers, TLS ──────────────┘
 //! ```
-//! A collector that is away costs a bounded queue and one line of the log. What calls
-//! leave in a trace is decided where it happens, with [`service::trace`].
+//! While a collector is away, a bounded queue fills, and one line is logged. The code that
+//! does the work makes the spans, with [`service::trace`].
 
 mod destination;
 pub mod metrics;
@@ -76,7 +76,7 @@ impl Telemetry {
         }
     }
 
-    /// For those who make spans.
+    /// For the code that makes spans.
     pub fn tracing(&self) -> Arc<Tracing> {
         Arc::clone(&self.tracing)
     }

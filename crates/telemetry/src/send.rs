@@ -87,7 +87,7 @@ type HttpClient = Client<HttpsConnector<HttpConnector>, Body>;
 pub(crate) struct Sender {
     client: HttpClient,
     destination: Arc<Destination>,
-    /// Where connections live; those who send may be threads of their own.
+    /// The runtime of the connections; senders may be threads outside of it.
     runtime: Handle,
 }
 
@@ -221,9 +221,10 @@ fn authority(text: &[u8]) -> io::Result<RootCertStore> {
         let certificate = certificate.map_err(io::Error::other)?;
         roots.add(certificate).map_err(io::Error::other)?;
     }
-    match roots.is_empty() {
-        true => Err(io::Error::other("it holds no certificate in PEM form")),
-        false => Ok(roots),
+    if roots.is_empty() {
+        Err(io::Error::other("it holds no certificate in PEM form"))
+    } else {
+        Ok(roots)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the environment asks for. Pure: the environment is a function from names to values.
-//! Nothing in it is an error: telemetry that cannot be had is missed, a runner that does
-//! not start is worse. What is wrong is said in `warnings`.
+//! Invalid values are not errors, because a runner without telemetry is better than a
+//! runner that does not start; they become `warnings`.
 
 use std::time::Duration;
 
@@ -60,9 +60,12 @@ impl Settings {
             }
         };
         let is_disabled = get("OTEL_SDK_DISABLED").is_some_and(|value| value == "true");
-        let mut exports = |signal| match is_disabled {
-            true => Vec::new(),
-            false => exports(signal, get, &mut warnings),
+        let mut exports = |signal| {
+            if is_disabled {
+                Vec::new()
+            } else {
+                exports(signal, get, &mut warnings)
+            }
         };
         let (traces, metrics) = (exports(Signal::Traces), exports(Signal::Metrics));
         if !traces.is_empty() {

@@ -54,14 +54,14 @@ static FLAGS: &[Group] = &[Group {
             "started-ahead",
             "COUNT",
             "4",
-            "Most processes of the function that are kept started, waiting for their call, \
-                   each for one call; 0 starts it when it is called.",
+            "Most processes of the function that are started before it is called. Each serves one \
+             call; 0 starts the function only when it is called.",
         ),
         flag::value(
             "started-ahead-idle",
             "DURATION",
             "1m",
-            "How long after the last call such processes are kept.",
+            "How long after the last call waiting processes are kept.",
         ),
         flag::switch(
             "flatten-log",

@@ -44,9 +44,10 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     for complaint in &complaints {
         eprintln!("cp: {complaint}");
     }
-    match complaints.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if complaints.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 
@@ -152,9 +153,10 @@ fn try_copy(
     target: &Path,
     complaints: &mut Vec<Complaint>,
 ) -> io::Result<()> {
-    let of = match args.keep_links {
-        true => fs::symlink_metadata(source)?,
-        false => fs::metadata(source)?,
+    let of = if args.keep_links {
+        fs::symlink_metadata(source)?
+    } else {
+        fs::metadata(source)?
     };
     if of.is_dir() {
         return copy_directory(args, source, &of, target, complaints);
@@ -184,7 +186,7 @@ fn copy_directory(
     if !args.recursive {
         return Err(io::Error::other("it is a directory; -r copies directories"));
     }
-    // One that is there belongs to somebody else, such as the kubelet: it stays as it is.
+    // A directory that exists belongs to somebody else, such as the kubelet: it stays as it is.
     let is_new = !target.is_dir();
     if is_new {
         fs::create_dir(target)?;
@@ -198,9 +200,10 @@ fn copy_directory(
             complaints,
         );
     }
-    match is_new {
-        true => keep(args, of, target),
-        false => Ok(()),
+    if is_new {
+        keep(args, of, target)
+    } else {
+        Ok(())
     }
 }
 

@@ -1,11 +1,11 @@
-//! The server that lands in strangers' images: it runs the one function of its
-//! container, with that container's environment, behind the same gRPC service as
-//! the runner's own. Static, so that it runs in scratch, distroless, alpine and
-//! Debian images alike; PID 1 there, so that `process` reaps whatever is orphaned.
+//! The server that is copied into the container of a function: it runs the one function
+//! of its container, with that container's environment, behind the same gRPC service as
+//! the runner's own. It is static, so that it runs in scratch, distroless, alpine and
+//! Debian images alike, and PID 1 there, so that `process` reaps all orphans.
 //!
-//! Called as `grpc-health-probe` it asks a server's health instead, for pod
-//! templates that probe with a command; called as `cp` it copies, so that its
-//! image needs nothing else to hand it over.
+//! Called as `grpc-health-probe` it checks a server's health instead, for pod templates
+//! that probe with a command; called as `cp` it copies files, so that its image needs no
+//! other program to copy it.
 
 mod args;
 mod cp;
@@ -15,7 +15,7 @@ mod scraped;
 use std::{
     env,
     ffi::{OsStr, OsString},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -38,6 +38,9 @@ const REQUESTS: u64 = 4;
 
 /// Kubernetes kills a pod 30 seconds after it asked it to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);
+
+/// Names the folder for the temporary files of calls, where a pod has one.
+const TEMPORARY: &str = "WRAPPER_SERVER_TEMPORARY";
 
 fn main() -> ExitCode {
     let mut words = env::args_os();
@@ -83,12 +86,7 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     process::adopt_orphans();
     process::close_on_exec_from(3)?;
     process::raise_descriptor_limit()?;
-    // What else the function may reach is its pod's to say.
-    match process::confine_in_container() {
-        Ok(Some(abi)) => tracing::debug!(abi, "this server is out of the function's reach"),
-        Ok(None) => tracing::debug!("no Landlock: the function can signal this server"),
-        Err(error) => tracing::warn!(%error, "the function can reach this server"),
-    }
+    confine();
     // Few calls at a time, and all they do is move bytes: one thread, little memory.
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -115,7 +113,27 @@ fn serve(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         })
 }
 
-/// Log lines and the function hear of the runner's trace, however it is told. Spans
+/// Keeps the function from this server, and its calls from each other's temporary files. What
+/// else it may reach is its pod's to say.
+fn confine() {
+    let temporary = env::var_os(TEMPORARY).map(PathBuf::from);
+    let offered = match process::confine_in_container(temporary.as_deref()) {
+        Ok(offered) => offered,
+        Err(error) => {
+            tracing::warn!(%error, "the function can reach this server");
+            return;
+        }
+    };
+    match offered.landlock {
+        Some(abi) => tracing::debug!(abi, "this server is out of the function's reach"),
+        None => tracing::debug!("no Landlock: the function can signal this server"),
+    }
+    if let Err(why) = offered.scratch {
+        tracing::info!("calls of the function share their temporary files: {why}");
+    }
+}
+
+/// Log lines and the function get the runner's trace, in every format that callers send. Spans
 /// are the runner's: its own span of the call says how long this server took.
 fn listens_only() -> Arc<Tracing> {
     Arc::new(Tracing {

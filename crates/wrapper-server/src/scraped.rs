@@ -10,7 +10,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// A scraper asks at once. One that does not must not keep others waiting.
+/// A scraper sends its request at once. A client that does not must not keep others waiting.
 const ASKS_WITHIN: Duration = Duration::from_secs(2);
 const LONGEST_HEAD: usize = 8 * 1024;
 

@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use krm::Output;
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    sync::Notify,
     time::timeout,
 };
 use tonic::Code;
@@ -15,11 +18,16 @@ const AGE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Takes several times the age of a connection.
-struct Slow;
+#[derive(Default)]
+struct Slow {
+    /// Told when a call has begun.
+    begun: Arc<Notify>,
+}
 
 #[tonic::async_trait]
 impl Evaluator for Slow {
     async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluateError> {
+        self.begun.notify_one();
         tokio::time::sleep(4 * AGE).await;
         Ok(Output {
             resource_list: evaluation.resource_list,
@@ -38,7 +46,7 @@ async fn serve() -> u16 {
 async fn serve_up_to(max_message_size: usize) -> u16 {
     let listener = bind(0).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let server = Server::new(Handler::new(Slow, PATIENCE), max_message_size).await;
+    let server = Server::new(Handler::new(Slow::default(), PATIENCE), max_message_size).await;
     let server = server.with_max_connection_age(AGE);
     let shutdown = Shutdown::listen().unwrap();
     let stages = Stages::new(Duration::ZERO, PATIENCE);
@@ -92,7 +100,11 @@ async fn calls_outlive_the_age_of_their_connection_and_callers_find_another() {
 async fn a_task_that_panics_ends_the_run_after_the_calls_in_flight() {
     let listener = bind(0).unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let server = Server::new(Handler::new(Slow, PATIENCE), 1024).await;
+    let begun = Arc::new(Notify::new());
+    let slow = Slow {
+        begun: Arc::clone(&begun),
+    };
+    let server = Server::new(Handler::new(slow, PATIENCE), 1024).await;
     let health = server.health();
     health.set_serving(true).await;
     let (break_it, broken) = tokio::sync::oneshot::channel::<()>();
@@ -121,7 +133,9 @@ async fn a_task_that_panics_ends_the_run_after_the_calls_in_flight() {
         tag: String::new(),
     };
     let call = tokio::spawn(async move { client.evaluate_function(request).await });
-    tokio::time::sleep(AGE).await;
+    timeout(PATIENCE, begun.notified())
+        .await
+        .expect("a call in flight");
     break_it.send(()).unwrap();
     let not_serving = watch.message().await.unwrap().unwrap().status;
     assert_eq!(not_serving, 2);
