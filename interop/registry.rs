@@ -175,6 +175,24 @@ impl Keys {
         Self(folder)
     }
 
+    /// A pair that openssl makes with these arguments of `genpkey`, for cosign to sign with.
+    pub fn imported(arguments: &[&str]) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        run(Command::new("openssl")
+            .arg("genpkey")
+            .args(arguments)
+            .args(["-out", "private.pem"])
+            .current_dir(folder.path()));
+        run(Command::new(cosign())
+            .args([
+                "import-key-pair",
+                "--key=private.pem",
+                "--output-key-prefix=cosign",
+            ])
+            .current_dir(folder.path()));
+        Self(folder)
+    }
+
     pub fn public(&self) -> PathBuf {
         self.0.path().join("cosign.pub")
     }
@@ -211,7 +229,7 @@ fn run(command: &mut Command) {
     let output = command
         .env("COSIGN_PASSWORD", "")
         .output()
-        .expect("cosign runs");
+        .expect("the program runs");
     assert!(
         output.status.success(),
         "{command:?}: {}",

@@ -19,7 +19,6 @@ pub mod kind {
     pub const SETTINGS: u8 = 4;
     pub const PUSH_PROMISE: u8 = 5;
     pub const PING: u8 = 6;
-    pub const GOAWAY: u8 = 7;
     pub const WINDOW_UPDATE: u8 = 8;
     pub const CONTINUATION: u8 = 9;
 }
@@ -56,7 +55,7 @@ pub fn headers(path: &str) -> Vec<u8> {
     block
 }
 
-/// A connection that sends whatever it is told to.
+/// A connection that sends any bytes that a test wants.
 #[derive(Debug)]
 pub struct Raw(TcpStream);
 

@@ -1,5 +1,5 @@
-//! Any server of the same kind as ours, as a process of its own: it takes `--port` and tells its
-//! health. Ours say more in their logs; Porch's own does not.
+//! Any server of the same kind as ours, as a process of its own: it takes `--port` and serves
+//! gRPC's health. Tests read the logs of our own servers, but not those of Porch's.
 
 use std::{
     fs::{self, File},
@@ -64,14 +64,7 @@ impl Program {
     }
 
     async fn is_serving(&self) -> Result<()> {
-        let mut health = HealthClient::new(self.connect().await?);
-        let mut request = Request::new(HealthCheckRequest::default());
-        request.set_timeout(PATIENCE);
-        let answer = health.check(request).await?.into_inner();
-        if answer.status() != ServingStatus::Serving {
-            bail!("it does not serve");
-        }
-        Ok(())
+        check_health(self.connect().await?).await
     }
 
     #[must_use]
@@ -110,6 +103,17 @@ impl Program {
             sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+/// Asks a server whether it serves.
+pub async fn check_health(channel: Channel) -> Result<()> {
+    let mut request = Request::new(HealthCheckRequest::default());
+    request.set_timeout(PATIENCE);
+    let answer = HealthClient::new(channel).check(request).await?;
+    if answer.into_inner().status() != ServingStatus::Serving {
+        bail!("it does not serve");
+    }
+    Ok(())
 }
 
 /// Free at this moment: the server has to take it before somebody else does.

@@ -217,6 +217,12 @@ impl Server {
         self.log.lines().join("\n")
     }
 
+    /// How many lines of the log have this text.
+    pub fn lines_with(&self, text: &str) -> usize {
+        let lines = self.log.lines();
+        lines.iter().filter(|line| line.contains(text)).count()
+    }
+
     /// Waits for a line with `text` in the log.
     pub fn wait_for_log(&self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;

@@ -61,9 +61,10 @@ impl Authority {
             .iter()
             .map(|name| {
                 let text = (*name).try_into().expect("ASCII");
-                match name.contains("://") {
-                    true => SanType::URI(text),
-                    false => SanType::DnsName(text),
+                if name.contains("://") {
+                    SanType::URI(text)
+                } else {
+                    SanType::DnsName(text)
                 }
             })
             .collect();

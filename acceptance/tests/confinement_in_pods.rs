@@ -10,6 +10,11 @@ use tonic::{Code, Status};
 /// A wrapper without root's privileges, which hardly a container has. Its files are copies,
 /// because the building folder may be root's alone.
 fn wrapper() -> Server {
+    wrapper_with(None)
+}
+
+/// The same, with directories for calls in this folder.
+fn wrapper_with(temporary: Option<&str>) -> Server {
     let folder = TempDir::new().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
     let [server, hostile] = ["wrapper-server", "hostile"].map(|name| folder.path().join(name));
@@ -26,6 +31,13 @@ fn wrapper() -> Server {
     command
         .args(["--port=0", "--started-ahead=0", "--"])
         .arg(hostile);
+    let shared = folder.path().join("tmp");
+    fs::create_dir(&shared).expect("a folder");
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).expect("a mode");
+    command.env("TMPDIR", shared);
+    if let Some(temporary) = temporary {
+        command.env("WRAPPER_SERVER_TEMPORARY", temporary);
+    }
     Server::start(command, folder)
 }
 
@@ -45,9 +57,20 @@ async fn assert_stopped(server: &Server, what: &str, words: &str) -> Status {
 }
 
 #[tokio::test]
-async fn the_wrapper_can_neither_be_signalled_nor_looked_into() {
+async fn the_wrapper_cannot_be_signalled() {
+    assert_stopped(&wrapper(), "signal", "Operation not permitted").await;
+}
+
+#[tokio::test]
+#[ignore = "needs perl"]
+async fn the_wrapper_cannot_be_traced() {
+    let words = "ptrace: Operation not permitted";
+    assert_stopped(&wrapper(), "ptrace", words).await;
+}
+
+#[tokio::test]
+async fn the_wrapper_cannot_be_looked_into() {
     let server = wrapper();
-    assert_stopped(&server, "signal", "Operation not permitted").await;
     for what in ["runner environ", "runner mem"] {
         assert_stopped(&server, what, "Permission denied").await;
     }
@@ -68,11 +91,17 @@ async fn a_million_files_cannot_be_opened() {
 #[tokio::test]
 async fn a_daemon_without_environment_ends_with_its_call() {
     let server = wrapper();
-    attempt(&server, "daemon").await.expect("a daemon");
-    system::wait_until("a daemon left", || {
-        let left = system::descendants(server.pid());
-        left.is_empty().then_some(()).ok_or(format!("{left:?}"))
+    // It was alive when the function answered.
+    let list = attempt(&server, "daemon").await.expect("a daemon");
+    let (_, pid) = list.trim_end().rsplit_once("a daemon: ").expect("a daemon");
+    system::wait_until("the daemon", || {
+        // It has no command line any more when it only waits to be reaped.
+        match fs::read_to_string(format!("/proc/{pid}/cmdline")) {
+            Ok(line) if line.contains("daemon-stays") => Err("it still runs".into()),
+            _ => Ok(()),
+        }
     });
+    server.assert_nothing_left_running();
 }
 
 #[tokio::test]
@@ -85,4 +114,19 @@ async fn what_a_container_allows_stays_allowed() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let tcp = format!("tcp {}", listener.local_addr().expect("an address"));
     attempt(&server, &tcp).await.expect("its own network");
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_used_for_temporary_files_costs_no_call() {
+    let folder = TempDir::new().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("a mode");
+    let beside_others = folder.path().display().to_string();
+    // Not there, not a path from the root, and one beside which anybody may add something.
+    for unusable in ["/there/is/none", "relative", &beside_others] {
+        let server = wrapper_with(Some(unusable));
+        let answer = attempt(&server, "temporary 0").await.expect("a call");
+        let path = server.folder.path().join("tmp/secret");
+        let path = path.display().to_string();
+        assert!(answer.contains(&path), "{unusable}: {answer}");
+    }
 }

@@ -1,18 +1,29 @@
 //! The server over time: many calls, callers that give up, the way down.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    path::PathBuf,
+    process::Command,
+    time::{Duration, Instant},
+};
 
-use acceptance::{LIST, Server, call, evaluate, system};
+use acceptance::{LIST, Server, call, evaluate, image, server::binary, system};
 use proto::EvaluateFunctionResponse;
+use tempfile::TempDir;
 use tokio::{
     task::{JoinHandle, JoinSet},
     time::timeout,
 };
 use tokio_stream::StreamExt as _;
-use tonic::{Code, Status, transport::Endpoint};
+use tonic::{
+    Code, Status,
+    transport::{Channel, Endpoint},
+};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
+
+const HOSTILE: &str = env!("CARGO_BIN_EXE_hostile");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_calls_leave_descriptors_and_memory_flat() {
@@ -124,8 +135,7 @@ async fn a_thousand_callers_that_give_up_leave_nothing_running() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_under_load_loses_no_call_in_flight() {
-    for mut server in [Server::runner(&[]), Server::wrapper("takes-a-second")] {
-        let channel = server.connect().await;
+    for mut server in [runner_of_hostile(&[]), wrapper_of_hostile()] {
         let mut health = HealthClient::new(server.connect().await);
         let mut watch = health
             .watch(HealthCheckRequest::default())
@@ -137,25 +147,78 @@ async fn sigterm_under_load_loses_no_call_in_flight() {
             ServingStatus::Serving
         );
 
-        let mut calls = JoinSet::new();
-        for _ in 0..50 {
-            calls.spawn(evaluate(channel.clone(), call("takes-a-second", LIST)));
-        }
-        system::wait_until("calls in flight", || {
-            match system::descendants(server.pid()).len() {
-                50.. => Ok(()),
-                few => Err(format!("{few} processes")),
-            }
-        });
+        let channel = server.connect().await;
+        let calls = Held::on(&server, std::iter::repeat_n(channel, 50));
         server.terminate();
         assert_eq!(
             watch.next().await.unwrap().unwrap().status(),
             ServingStatus::NotServing
         );
-        for answer in calls.join_all().await {
-            assert_eq!(answer.unwrap().resource_list, LIST);
-        }
+        calls.assert_answered().await;
         assert_eq!(server.wait().code(), Some(0));
+    }
+}
+
+/// A runner with a function that ends when it is told to, and with one that echoes.
+fn runner_of_hostile(args: &[&str]) -> Server {
+    let folder = TempDir::new().expect("a folder");
+    let functions = folder.path().join("functions");
+    fs::create_dir(&functions).expect("a folder");
+    fs::copy(HOSTILE, functions.join("hostile")).expect("a copy");
+    let echo = acceptance::server::functions().join("echo");
+    fs::copy(echo, functions.join("echo")).expect("a copy");
+    let entry = |name| format!("- function: {name}\n  images: ['{}']\n", image(name));
+    let config = folder.path().join("config.yaml");
+    let entries = entry("hostile") + &entry("echo");
+    fs::write(&config, format!("functions:\n{entries}")).expect("a file");
+    let mut command = Command::new(binary("function-runner"));
+    command
+        .args(["--port=0", "--disable-runtimes=pod", "--started-ahead=0"])
+        .arg(format!("--functions={}", functions.display()))
+        .arg(format!("--config={}", config.display()))
+        .args(args);
+    Server::start(command, folder)
+}
+
+fn wrapper_of_hostile() -> Server {
+    let mut command = Command::new(binary("wrapper-server"));
+    command.args(["--port=0", "--started-ahead=0", "--", HOSTILE]);
+    Server::start(command, TempDir::new().expect("a folder"))
+}
+
+/// Calls in flight that end when they are let go, however long a busy machine takes to
+/// start them.
+struct Held {
+    calls: JoinSet<Result<EvaluateFunctionResponse, Status>>,
+    /// They end when this file has gone.
+    file: PathBuf,
+}
+
+impl Held {
+    /// One call for each channel. Returns when all of them run.
+    fn on(server: &Server, channels: impl IntoIterator<Item = Channel>) -> Self {
+        let file = server.folder.path().join("held");
+        fs::write(&file, "").expect("a file");
+        let list = format!("{LIST}# try: until-gone {}\n", file.display());
+        let calls: JoinSet<_> = channels
+            .into_iter()
+            .map(|channel| evaluate(channel, call("hostile", list.clone())))
+            .collect();
+        system::wait_until("calls in flight", || {
+            match system::descendants(server.pid()).len() {
+                running if running >= calls.len() => Ok(()),
+                few => Err(format!("{few} processes")),
+            }
+        });
+        Self { calls, file }
+    }
+
+    /// Lets them go: each has its answer.
+    async fn assert_answered(self) {
+        fs::remove_file(&self.file).expect("the file");
+        for answer in self.calls.join_all().await {
+            assert!(answer.unwrap().resource_list.starts_with(LIST.as_bytes()));
+        }
     }
 }
 
@@ -246,33 +309,26 @@ async fn call_anew(server: &Server) -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_sigterm_callers_that_have_not_heard_of_it_are_still_served() {
-    let mut server = Server::runner(&["--lame-duck=2s"]);
+    // Long enough for what is done in it, also on a busy machine.
+    let mut server = runner_of_hostile(&["--lame-duck=10s"]);
     let mut health = HealthClient::new(server.connect().await);
     let old_connection = server.connect().await;
-    server.terminate();
     let begin = Instant::now();
-    server.wait_for_log("whoever still comes is answered");
+    server.terminate();
+    server.wait_for_log("new calls are still answered");
     let status = health.check(HealthCheckRequest::default()).await.unwrap();
     assert_eq!(status.into_inner().status(), ServingStatus::NotServing);
-    let mut calls = 0;
-    while begin.elapsed() < Duration::from_millis(1500) {
+    for _ in 0..5 {
         call_anew(&server)
             .await
             .expect("a new connection is served");
-        calls += 1;
     }
-    assert!(calls > 0);
-    // Its answer comes after the listener is closed, also on an old connection.
-    let mut in_flight = JoinSet::new();
-    for channel in [old_connection, server.connect().await] {
-        in_flight.spawn(evaluate(channel, call("takes-a-second", LIST)));
-    }
+    // Their answers come after the listener is closed, also on an old connection.
+    let in_flight = Held::on(&server, [old_connection, server.connect().await]);
     server.wait_for_log("no new connections");
-    assert!(begin.elapsed() >= Duration::from_secs(2));
+    assert!(begin.elapsed() >= Duration::from_secs(10));
     assert!(call_anew(&server).await.is_err());
-    for answer in in_flight.join_all().await {
-        assert_eq!(answer.unwrap().resource_list, LIST);
-    }
+    in_flight.assert_answered().await;
     assert_eq!(server.wait().code(), Some(0));
 }
 
@@ -286,7 +342,7 @@ async fn sigint_and_a_second_signal_do_not_wait_for_anybody() {
 
     let mut server = Server::runner(&["--lame-duck=20s"]);
     server.terminate();
-    server.wait_for_log("whoever still comes is answered");
+    server.wait_for_log("new calls are still answered");
     let begin = Instant::now();
     server.terminate();
     assert_eq!(server.wait().code(), Some(1));

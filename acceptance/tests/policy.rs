@@ -58,6 +58,50 @@ async fn what_the_policy_does_not_allow_is_refused_with_the_rules_name_and_what_
 }
 
 #[tokio::test]
+async fn what_a_tag_or_a_constraint_stands_for_is_judged_and_not_the_image_as_it_was_sent() {
+    let (folder, flag) = policy(
+        "rules:\n\
+         - {name: no-second, deny: ['docker.io/test/echo:v2']}\n\
+         - {name: rest, allow: ['**']}\n",
+    );
+    let config = folder.path().join("config.yaml");
+    let images = "['test/echo:v1', 'test/echo:v2']";
+    fs::write(
+        &config,
+        format!("functions: [{{function: echo, images: {images}}}]"),
+    )
+    .unwrap();
+    let config = format!("--config={}", config.display());
+    let server = Server::runner(&[&flag, &config]);
+    for (image, tag, is_allowed) in [
+        ("test/echo", ">=v1", false),
+        ("test/echo:v1", "*", false),
+        ("test/echo:v1", "v2", false),
+        ("test/echo", "<v2", true),
+        ("test/echo:v2", "~1", true),
+        ("test/echo:v2", "v1", true),
+    ] {
+        let mut request = call("echo", LIST);
+        (request.image, request.tag) = (image.into(), tag.into());
+        let answer = evaluate(server.connect().await, request).await;
+        let told = match answer {
+            Ok(_) => {
+                assert!(is_allowed, "{image} with {tag:?} ran");
+                continue;
+            }
+            Err(status) => status,
+        };
+        assert!(!is_allowed, "{image} with {tag:?}: {told}");
+        assert_eq!(told.code(), Code::PermissionDenied, "{told}");
+        let words = told.message();
+        assert!(
+            words.contains("\"test/echo:v2\"") && words.contains("rule \"no-second\""),
+            "{words}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn bundled_functions_have_a_rule_of_their_own() {
     let mut request = call("echo", LIST);
     request.image = "set-namespace:v0.4.5".into();

@@ -9,6 +9,7 @@ use std::{
     process::{Command, Output, Stdio},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
+    time::Instant,
 };
 
 use acceptance::{
@@ -118,6 +119,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn only_clients_with_the_right_certificate_are_served() {
+    let begin = Instant::now();
     let secured = Secured::start(&[
         "--client-ca-file=@ca.crt",
         &format!("--allowed-clients={PORCH},{SPIFFE}"),
@@ -160,12 +162,36 @@ fn only_clients_with_the_right_certificate_are_served() {
     assert!(answer.status.success(), "{}", said(&answer));
     // The log says why, and once a minute only.
     secured.server.wait_for_log("a TLS handshake failed");
-    let told = secured
-        .server
-        .log()
-        .matches("WARN a TLS handshake failed")
-        .count();
-    assert!(told <= 1, "{}", secured.server.log());
+    let told = secured.server.lines_with("WARN a TLS handshake failed");
+    let minutes = usize::try_from(begin.elapsed().as_secs() / 60).unwrap();
+    assert!(told <= 1 + minutes, "{}", secured.server.log());
+}
+
+#[test]
+fn clients_of_an_authority_that_was_removed_are_not_served() {
+    let secured = Secured::start(&["--client-ca-file=@ca.crt"]);
+    let folder = secured.path();
+    let new = Authority::new();
+    secured
+        .authority
+        .issue(folder, "old", &[PORCH], Validity::Now);
+    new.issue(folder, "new", &[PORCH], Validity::Now);
+    // What clients trust: the server's own certificate does not change.
+    fs::copy(folder.join("ca.crt"), folder.join("servers.crt")).unwrap();
+    let probe = |own: &str| {
+        let mut flags = secured.flags(own);
+        flags[1] = format!("--tls-ca-cert={}", secured.file("servers.crt"));
+        secured.probe(&flags)
+    };
+    let served = probe("old");
+    assert_eq!(served.status.code(), Some(0), "{}", said(&served));
+    replace(&folder.join("ca.crt"), &new.pem());
+    wait_for_lines(&secured.server, "certificates are in use", 2);
+    let served = probe("new");
+    assert_eq!(served.status.code(), Some(0), "{}", said(&served));
+    let refused = probe("old");
+    let code = refused.status.code();
+    assert!(matches!(code, Some(2 | 3)), "{}", said(&refused));
 }
 
 #[test]
@@ -202,6 +228,17 @@ fn clients_verify_the_server() {
 }
 
 #[test]
+fn clients_refuse_a_server_whose_certificate_has_expired() {
+    let secured = Secured::start(&[]);
+    let (authority, folder) = (&secured.authority, secured.path());
+    authority.issue(folder, "server", &["localhost"], Validity::Past);
+    wait_for_lines(&secured.server, "certificates are in use", 2);
+    let refused = secured.probe(&secured.flags(""));
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("xpired"), "{}", said(&refused));
+}
+
+#[test]
 fn new_certificates_count_without_a_failed_call() {
     let secured = Secured::start(&["--client-ca-file=@ca.crt"]);
     secured
@@ -232,6 +269,7 @@ fn new_certificates_count_without_a_failed_call() {
         // The authority changes as it does in life: first both are trusted, then the new
         // one signs.
         let new = Authority::new();
+        fs::write(secured.path().join("new.crt"), new.pem()).unwrap();
         let both = secured.authority.pem() + &new.pem();
         replace(&secured.path().join("ca.crt"), &both);
         // The first line is about those of the start.
@@ -255,9 +293,11 @@ fn new_certificates_count_without_a_failed_call() {
         "{failures:?}\n{}",
         secured.server.log()
     );
-    // It is the new one that is shown.
-    let presented = secured.flags("client");
-    assert!(secured.probe(&presented).status.success());
+    // The server shows the new one: only its authority is trusted here.
+    let mut only_new = secured.flags("client");
+    only_new[1] = format!("--tls-ca-cert={}", secured.file("new.crt"));
+    let output = secured.probe(&only_new);
+    assert!(output.status.success(), "{}", said(&output));
 }
 
 #[test]
@@ -350,9 +390,9 @@ impl Drop for Over<'_> {
 }
 
 fn wait_for_lines(server: &Server, text: &str, count: usize) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = Instant::now() + std::time::Duration::from_secs(60);
     while server.log().matches(text).count() < count {
-        assert!(std::time::Instant::now() < deadline, "{}", server.log());
+        assert!(Instant::now() < deadline, "{}", server.log());
         thread::sleep(std::time::Duration::from_millis(20));
     }
 }

@@ -17,9 +17,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 fn eval(server: &Server, args: &[&str], stdin: &str) -> Output {
-    let mut child = Command::new(binary("function-runner"))
+    let mut command = Command::new(binary("function-runner"));
+    command
         .args(["eval", "--address", &server.address()])
-        .args(args)
+        .args(args);
+    fed(&mut command, stdin, |_| {})
+}
+
+/// What comes of a command that is given this; `meanwhile` sees its pid.
+fn fed(command: &mut Command, stdin: &str, meanwhile: impl FnOnce(u32)) -> Output {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -27,6 +34,7 @@ fn eval(server: &Server, args: &[&str], stdin: &str) -> Output {
         .unwrap();
     // It may end without reading.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    meanwhile(child.id());
     child.wait_with_output().unwrap()
 }
 
@@ -113,20 +121,13 @@ fn eval_tells_failures_and_sets_the_exit_code() {
 fn eval_here_while(args: &[&str], stdin: &str, meanwhile: impl FnOnce(u32)) -> Output {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("config.yaml"), "kind: Unrelated\n").unwrap();
-    let mut child = Command::new(binary("function-runner"))
+    let mut command = Command::new(binary("function-runner"));
+    command
         .arg("eval")
         .args(args)
         .current_dir(folder.path())
-        .env("TMPDIR", folder.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It may end without reading.
-    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    meanwhile(child.id());
-    let output = child.wait_with_output().unwrap();
+        .env("TMPDIR", folder.path());
+    let output = fed(&mut command, stdin, meanwhile);
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
     output

@@ -1,4 +1,4 @@
-//! What became of every call of a load.
+//! The outcome of every call of a load.
 
 use std::fmt;
 use std::time::{Duration, Instant};

@@ -1,9 +1,11 @@
 //! A proxy between one runner and the API server, in a thread of its own: it makes the API server
-//! slow, lets it refuse, or keeps watches from it. Everybody else talks to it as usual.
+//! slow, makes it refuse requests, fail or forget, or holds back watches, and counts what the runner
+//! asks for. Other clients reach the API server as usual.
+
+mod traffic;
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -26,6 +28,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::scope::admin_client;
+use traffic::Traffic;
+pub use traffic::{Asked, Counted};
 
 /// How requests are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,24 +39,22 @@ pub enum Manner {
     Slow(Duration),
     /// Each is answered with 429 and "come again after a second".
     Refusing,
+    /// Each is answered with 503.
+    Failing,
     /// Watches end, and new ones are refused; everything else goes through.
     Unwatched,
+    /// Watches end, and new ones are answered with 410: what they would go on from is forgotten.
+    Forgetful,
 }
 
 /// Ends when dropped.
 #[derive(Debug)]
 pub struct ApiProxy {
     manner: watch::Sender<Manner>,
-    counts: Arc<Counts>,
+    traffic: Arc<Traffic>,
     folder: TempDir,
     end: Option<tokio::sync::oneshot::Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    refused: AtomicU64,
-    expired: AtomicU64,
 }
 
 type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
@@ -61,10 +63,10 @@ impl ApiProxy {
     /// Starts one that changes nothing yet.
     pub fn start() -> Result<Self> {
         let (manner, manners) = watch::channel(Manner::Plain);
-        let counts = Arc::<Counts>::default();
+        let traffic = Arc::<Traffic>::default();
         let (end, ended) = tokio::sync::oneshot::channel();
         let (tell_port, port) = mpsc::channel();
-        let shared = Arc::clone(&counts);
+        let shared = Arc::clone(&traffic);
         let work = async move || -> Result<()> {
             let client = admin_client().await?;
             let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -73,12 +75,12 @@ impl ApiProxy {
             loop {
                 let (stream, _) = listener.accept().await?;
                 let (client, manners) = (client.clone(), manners.clone());
-                let counts = Arc::clone(&shared);
+                let traffic = Arc::clone(&shared);
                 let service = service_fn(move |request| {
                     pass(
                         client.clone(),
                         manners.clone(),
-                        Arc::clone(&counts),
+                        Arc::clone(&traffic),
                         request,
                     )
                 });
@@ -103,7 +105,7 @@ impl ApiProxy {
         std::fs::write(kubeconfig(folder.path()), access(port))?;
         Ok(Self {
             manner,
-            counts,
+            traffic,
             folder,
             end: Some(end),
             thread: Some(thread),
@@ -124,13 +126,23 @@ impl ApiProxy {
     /// How many requests were answered with 429.
     #[must_use]
     pub fn refused(&self) -> u64 {
-        self.counts.refused.load(Ordering::Relaxed)
+        self.traffic.counted().refused
     }
 
     /// How many watches the API server has answered with 410: their past is forgotten.
     #[must_use]
     pub fn expired(&self) -> u64 {
-        self.counts.expired.load(Ordering::Relaxed)
+        self.traffic.counted().expired
+    }
+
+    /// What the runner has asked for since the proxy was started, or since [`Self::count_anew`].
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        self.traffic.counted()
+    }
+
+    pub(crate) fn count_anew(&self) {
+        self.traffic.count_anew();
     }
 }
 
@@ -162,21 +174,35 @@ fn access(port: u16) -> String {
 async fn pass(
     client: Client,
     mut manners: watch::Receiver<Manner>,
-    counts: Arc<Counts>,
+    traffic: Arc<Traffic>,
     request: Request<Incoming>,
 ) -> Result<Answer> {
-    let query = request.uri().query().unwrap_or_default();
-    let is_watch = query.contains("watch=true") || query.contains("watch=1");
+    let asked = Asked::of(request.method(), request.uri());
+    let is_watch = asked.is_watch;
+    let under_way = Traffic::begin(&traffic, asked);
     let manner = *manners.borrow_and_update();
     match manner {
         Manner::Plain => {}
         Manner::Slow(time) => sleep(time).await,
         Manner::Refusing => {
-            counts.refused.fetch_add(1, Ordering::Relaxed);
+            traffic.refused();
             return Ok(refusal());
         }
+        Manner::Failing => {
+            let words = "the test's proxy fails";
+            let code = StatusCode::SERVICE_UNAVAILABLE;
+            return Ok(status(code, "ServiceUnavailable", words));
+        }
         Manner::Unwatched if is_watch => return Ok(refusal()),
-        Manner::Unwatched => {}
+        Manner::Forgetful if is_watch => {
+            traffic.expired();
+            return Ok(status(
+                StatusCode::GONE,
+                "Expired",
+                "too old resource version",
+            ));
+        }
+        Manner::Unwatched | Manner::Forgetful => {}
     }
     let (parts, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
@@ -184,8 +210,13 @@ async fn pass(
         .send(Request::from_parts(parts, Body::from(body.to_vec())))
         .await;
     let Ok(answer) = answer else {
-        return Ok(status(StatusCode::BAD_GATEWAY, "the API server is away"));
+        let code = StatusCode::BAD_GATEWAY;
+        return Ok(status(code, "BadGateway", "the API server is away"));
     };
+    if answer.status().is_success() {
+        under_way.succeeded();
+    }
+    drop(under_way);
     let (mut parts, body) = answer.into_parts();
     parts.headers.remove(CONNECTION);
     parts.headers.remove(TRANSFER_ENCODING);
@@ -193,12 +224,11 @@ async fn pass(
         return Ok(Response::from_parts(parts, body.boxed_unsync()));
     }
     if parts.status == StatusCode::GONE {
-        counts.expired.fetch_add(1, Ordering::Relaxed);
+        traffic.expired();
     }
     let look = move |frame: &Result<Frame<Bytes>, kube::Error>| {
-        let data = frame.as_ref().ok().and_then(Frame::data_ref);
-        if data.is_some_and(|data| String::from_utf8_lossy(data).contains("\"code\":410")) {
-            counts.expired.fetch_add(1, Ordering::Relaxed);
+        if let Some(data) = frame.as_ref().ok().and_then(Frame::data_ref) {
+            traffic.heard(data);
         }
     };
     let until = async move { drop(manners.changed().await) };
@@ -212,17 +242,21 @@ async fn pass(
 }
 
 fn refusal() -> Answer {
-    let mut answer = status(StatusCode::TOO_MANY_REQUESTS, "the test's proxy refuses");
+    let mut answer = status(
+        StatusCode::TOO_MANY_REQUESTS,
+        "TooManyRequests",
+        "the test's proxy refuses",
+    );
     let headers = answer.headers_mut();
     headers.insert(RETRY_AFTER, hyper::header::HeaderValue::from_static("1"));
     answer
 }
 
 /// As the API server words it.
-fn status(code: StatusCode, message: &str) -> Answer {
+fn status(code: StatusCode, reason: &str, message: &str) -> Answer {
     let body = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
-        "message": message, "reason": "TooManyRequests", "code": code.as_u16(),
+        "message": message, "reason": reason, "code": code.as_u16(),
     });
     let body = Full::new(Bytes::from(body.to_string()));
     let mut answer = Response::new(body.map_err(|never| match never {}).boxed_unsync());

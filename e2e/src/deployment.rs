@@ -19,7 +19,7 @@ use tonic::transport::{Channel, Endpoint};
 use crate::scope::Scope;
 
 /// What it is called everywhere.
-pub const NAME: &str = "function-runner";
+pub(crate) const NAME: &str = "function-runner";
 
 /// How long the node may take to lead the service to its pods, on two busy cores.
 const REACHABLE_WITHIN: Duration = Duration::from_secs(20);

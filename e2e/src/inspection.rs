@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::runner::runner_binary;
+use crate::setup::runner_binary;
 
 /// A command line to be, with a home of its own.
 #[derive(Debug)]

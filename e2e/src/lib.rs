@@ -23,15 +23,18 @@ pub mod inspection;
 mod load;
 pub mod many_tags;
 pub mod name_server;
+pub mod network_policies;
 mod outage;
 pub mod peer;
 pub mod pod;
 pub mod real_registry;
 mod report;
 pub mod runner;
+pub mod scale;
 mod scenario;
 mod scope;
 mod setup;
+pub mod soak;
 pub mod template;
 pub mod token_server;
 

@@ -2,8 +2,8 @@
 //!
 //! They live in a thread of their own, with connections of their own, so nothing that blocks the
 //! test holds them up: calls go on while a runner starts or the API server is away. No call that
-//! left the client is sent again, and each is accounted for: answered as it should be, or failed
-//! with its words.
+//! left the client is sent again (one that did not is, up to 3 times), and each is accounted for:
+//! answered as it should be, or failed with its words.
 
 use std::error::Error as _;
 use std::iter;
@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 use acceptance::LIST;
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
+use proto::EvaluateFunctionResponse;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::account::Account;
-use crate::runner::call;
+use crate::runner::call_on;
 
 /// How long so many calls may take; a call that waits for a new pod fits in several times.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -91,17 +92,34 @@ impl Calls {
 }
 
 async fn answered(channel: Channel, image: &str) -> Result<()> {
-    let mut answer = call(channel.clone(), image, DEADLINE).await;
-    // The connection closed while the call still waited in the client. Porch's client sends such a
-    // call over the next connection by itself; tonic leaves that to us.
+    let answer = unsent_again(channel, image, LIST, DEADLINE).await?;
+    ensure!(answer.resource_list == LIST, "another list came back");
+    Ok(())
+}
+
+/// A call, which is sent again if the connection closed while it still waited in the client. Porch's
+/// client sends such a call over the next connection by itself; tonic leaves that to us.
+pub(crate) async fn unsent_again(
+    channel: Channel,
+    image: &str,
+    list: &str,
+    deadline: Duration,
+) -> Result<EvaluateFunctionResponse, Status> {
+    let mut answer = call_on(channel.clone(), image, list.to_owned(), deadline).await;
     for _ in 0..MOST_UNSENT {
         if !answer.as_ref().is_err_and(never_left) {
             break;
         }
-        answer = call(channel.clone(), image, DEADLINE).await;
+        answer = call_on(channel.clone(), image, list.to_owned(), deadline).await;
     }
-    ensure!(answer?.resource_list == LIST, "another list came back");
-    Ok(())
+    answer
+}
+
+/// A status in all its words: those of a broken connection are in its causes.
+pub(crate) fn with_causes(status: &Status) -> String {
+    let causes = iter::successors(status.source(), |error| (*error).source());
+    let words = iter::once(status.message().to_owned()).chain(causes.map(ToString::to_string));
+    words.collect::<Vec<_>>().join(": ")
 }
 
 /// Whether a call was never written to a connection.
@@ -179,7 +197,7 @@ impl Load {
         }
     }
 
-    /// Waits until so many more calls were answered.
+    /// Waits until this many more calls were answered.
     pub async fn goes_on(&self, calls: u64) -> Result<()> {
         let (begin, goal) = (Instant::now(), lock(&self.account).answered + calls);
         while lock(&self.account).answered < goal {
@@ -190,7 +208,7 @@ impl Load {
         Ok(())
     }
 
-    /// Goes on for so long; fails as soon as a call has failed.
+    /// Goes on for this time; fails as soon as a call has failed.
     pub async fn goes_on_for(&self, time: Duration) -> Result<()> {
         let end = Instant::now() + time;
         while Instant::now() < end {
@@ -208,16 +226,26 @@ impl Load {
     }
 
     /// The same for a test that says which calls may fail.
-    pub async fn ended(mut self) -> Result<Account> {
+    pub async fn ended(self) -> Result<Account> {
+        let account = self.finished().await?;
+        println!("{account}");
+        Ok(account)
+    }
+
+    /// No other call is sent from now on.
+    pub(crate) fn is_enough(&self) {
         self.stage.send_replace(Stage::Ending);
+    }
+
+    /// Waits until the calls under way have ended.
+    pub(crate) async fn finished(mut self) -> Result<Account> {
+        self.is_enough();
         while self.thread.as_ref().is_some_and(|it| !it.is_finished()) {
             sleep(Duration::from_millis(5)).await;
         }
         let thread = self.thread.take().context("a thread")?;
         thread.join().ok().context("a caller panicked")?;
-        let account = lock(&self.account).clone();
-        println!("{account}");
-        Ok(account)
+        Ok(lock(&self.account).clone())
     }
 }
 

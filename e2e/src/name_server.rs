@@ -1,5 +1,5 @@
 //! A name server between one runner and the node's own, which answers late, badly or not at all.
-//! Everybody else on the node has names as usual.
+//! Names work as usual for all other programs on the node.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

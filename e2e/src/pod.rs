@@ -21,6 +21,21 @@ pub fn shell(script: &str) -> Value {
     })
 }
 
+/// The same, as namespaces admit it that enforce Pod Security "restricted".
+#[must_use]
+pub fn restricted(mut spec: Value) -> Value {
+    spec["securityContext"] = json!({
+        "runAsNonRoot": true,
+        "runAsUser": 65532,
+        "seccompProfile": { "type": "RuntimeDefault" },
+    });
+    spec["containers"][0]["securityContext"] = json!({
+        "allowPrivilegeEscalation": false,
+        "capabilities": { "drop": ["ALL"] },
+    });
+    spec
+}
+
 /// A pod that runs an image as the image itself says, once.
 #[must_use]
 pub fn image(reference: &str) -> Value {

@@ -3,7 +3,7 @@
 //! needed. Several of them may serve the same images.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -80,13 +80,7 @@ impl Images {
     /// Gives an image more tags, as if it had been pushed once for each of them. They are links to
     /// what the registry has written for the first: it would make six folders and files for each.
     pub fn tag(&self, name: &str, tags: impl IntoIterator<Item = String>) -> Result<()> {
-        let (repository, tag) = name.rsplit_once(':').context("repository:tag")?;
-        let folder = self.0.path().join("docker/registry/v2/repositories");
-        let folder = folder.join(repository).join("_manifests/tags");
-        for other in tags {
-            symlink(tag, folder.join(other))?;
-        }
-        Ok(())
+        tag(self.0.path(), name, tags)
     }
 
     /// An image that runs `command`.
@@ -97,6 +91,24 @@ impl Images {
         };
         self.store(name, &spec, "oci")
     }
+}
+
+/// The same for any registry's storage. A tag that is there already stays.
+pub(crate) fn tag(
+    storage: &Path,
+    name: &str,
+    tags: impl IntoIterator<Item = String>,
+) -> Result<()> {
+    let (repository, tag) = name.rsplit_once(':').context("repository:tag")?;
+    let folder = storage.join("docker/registry/v2/repositories");
+    let folder = folder.join(repository).join("_manifests/tags");
+    for other in tags {
+        match symlink(tag, folder.join(other)) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+    }
+    Ok(())
 }
 
 impl RealRegistry {

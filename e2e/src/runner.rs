@@ -17,7 +17,7 @@ use tonic::{Request, Status};
 
 use crate::load::Calls;
 use crate::scope::Scope;
-pub use crate::setup::{Setup, runner_binary};
+pub use crate::setup::Setup;
 
 /// How long objects may take to come or go.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -171,7 +171,7 @@ pub async fn call(
     call_on(channel, image, LIST.to_owned(), timeout).await
 }
 
-async fn call_on(
+pub(crate) async fn call_on(
     channel: Channel,
     image: &str,
     list: String,
@@ -211,29 +211,19 @@ impl Scope {
         pods.pop().context("a pod")
     }
 
-    /// Waits until there are so many function pods and services.
+    /// Waits until there are this many function pods and services.
     pub async fn functions_become(&self, pods: usize, services: usize) -> Result<()> {
-        let become_so = self.counts_become(|counts| counts == (pods, services));
-        become_so
-            .await
-            .with_context(|| format!("not {pods} and {services}"))
-    }
-
-    /// Waits until there is at most one function pod, with its service.
-    pub async fn functions_become_at_most_one(&self) -> Result<()> {
-        let become_so = self.counts_become(|(pods, services)| pods == services && pods <= 1);
-        become_so.await.context("not at most one, with its service")
-    }
-
-    async fn counts_become(&self, are_right: impl Fn((usize, usize)) -> bool) -> Result<()> {
         let begin = Instant::now();
         loop {
             let found = self.functions().await?;
             let counts = (found.0.len(), found.1.len());
-            if are_right(counts) {
+            if counts == (pods, services) {
                 return Ok(());
             }
-            ensure!(begin.elapsed() < PATIENCE, "{counts:?} pods and services");
+            ensure!(
+                begin.elapsed() < PATIENCE,
+                "{counts:?} pods and services, not {pods} and {services}"
+            );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

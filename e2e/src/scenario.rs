@@ -26,8 +26,13 @@ const FRAME: Duration = Duration::from_secs(30);
 /// # Panics
 /// If the test fails, after printing what the cluster has to say about it.
 pub fn scenario(test: impl AsyncFnOnce(&Scope) -> Result<()>) {
+    beside_others(LIMIT, test);
+}
+
+/// The same for what takes longer than a test.
+pub(crate) fn beside_others(limit: Duration, test: impl AsyncFnOnce(&Scope) -> Result<()>) {
     let _others = lock_cluster(File::lock_shared);
-    run(async |scope| test(scope).await);
+    run(limit, async |scope| test(scope).await);
 }
 
 /// Runs a test that may break the cluster, with no other test beside it.
@@ -35,12 +40,18 @@ pub fn scenario(test: impl AsyncFnOnce(&Scope) -> Result<()>) {
 /// # Panics
 /// As [`scenario`].
 pub fn outage_scenario(test: impl AsyncFnOnce(&Scope, &Breakable) -> Result<()>) {
-    let _alone = lock_cluster(File::lock);
-    run(async |scope| test(scope, &Breakable::attach()?).await);
+    alone(LIMIT, async |scope, node| test(scope, &node).await);
 }
 
-/// Locked shared by those who use the cluster and alone by those who break it, across processes.
-/// Whoever waits for it keeps the turn, so that no stream of users holds up who wants to be alone.
+/// The same for what takes longer than a test.
+pub(crate) fn alone(limit: Duration, test: impl AsyncFnOnce(&Scope, Breakable) -> Result<()>) {
+    let _alone = lock_cluster(File::lock);
+    run(limit, async |scope| test(scope, Breakable::attach()?).await);
+}
+
+/// Locked shared by tests that use the cluster and alone by tests that break it, across processes.
+/// A test that waits keeps its turn, so that a stream of users does not hold up a test that wants
+/// to be alone.
 fn lock_cluster(lock: impl FnOnce(&File) -> io::Result<()>) -> File {
     assert!(
         namespaces::inside(),
@@ -54,7 +65,7 @@ fn lock_cluster(lock: impl FnOnce(&File) -> io::Result<()>) -> File {
     file
 }
 
-fn run(test: impl AsyncFnOnce(&Scope) -> Result<()>) {
+fn run(limit: Duration, test: impl AsyncFnOnce(&Scope) -> Result<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -63,7 +74,7 @@ fn run(test: impl AsyncFnOnce(&Scope) -> Result<()>) {
         let scope = limited(FRAME, Scope::create())
             .await
             .expect("a namespace for the test");
-        let outcome = AssertUnwindSafe(limited(LIMIT, test(&scope)))
+        let outcome = AssertUnwindSafe(limited(limit, test(&scope)))
             .catch_unwind()
             .await;
         if !matches!(outcome, Ok(Ok(()))) {

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::name_server::NameServer;
 use crate::runner::{Runner, binaries, publish_wrapper};
+use crate::scale::Counter;
 use crate::scope::Scope;
 
 /// `debug` runs the runner that `cargo test` builds. It is another program than the one that is
@@ -18,7 +19,7 @@ use crate::scope::Scope;
 const CHOICE: &str = "E2E_RUNNER";
 
 /// The runner under test: as `make build` makes it, unless told otherwise.
-pub fn runner_binary() -> Result<PathBuf> {
+pub(crate) fn runner_binary() -> Result<PathBuf> {
     if env::var_os(CHOICE).is_some_and(|choice| choice == "debug") {
         eprintln!("{CHOICE}=debug: this is NOT the optimised runner that is deployed");
         return Ok(acceptance::server::binary("function-runner"));
@@ -43,6 +44,7 @@ pub struct Setup<'a> {
     wrapper: Option<String>,
     clock: Option<String>,
     names: Option<&'a NameServer>,
+    counter: Option<&'a Counter>,
     variables: Vec<(String, String)>,
 }
 
@@ -56,6 +58,7 @@ impl<'a> Setup<'a> {
             wrapper: None,
             clock: None,
             names: None,
+            counter: None,
             variables: Vec::new(),
         }
     }
@@ -90,6 +93,12 @@ impl<'a> Setup<'a> {
         self
     }
 
+    /// With its instructions counted, which makes it slow. By everybody's name server.
+    pub(crate) fn counted_by(mut self, counter: &'a Counter) -> Self {
+        self.counter = Some(counter);
+        self
+    }
+
     /// With a variable in its environment.
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
@@ -105,14 +114,22 @@ impl<'a> Setup<'a> {
 
     /// Starts it and waits until it listens; what it does before it is ready is the test's matter.
     pub fn start_unready(self) -> Result<Runner> {
+        let server = self.start_server()?;
+        Ok(Runner { server })
+    }
+
+    /// The same for one whose log is not wanted at its end.
+    pub(crate) fn start_server(self) -> Result<Server> {
         let wrapper = match self.wrapper {
             Some(wrapper) => wrapper,
             None => publish_wrapper("wrapper", "e2e")?,
         };
         let folder = TempDir::new()?;
-        let mut command = match self.names {
-            Some(names) => names.command(folder.path(), &runner_binary()?)?,
-            None => Command::new(runner_binary()?),
+        let program = runner_binary()?;
+        let mut command = match (self.names, self.counter) {
+            (Some(names), _) => names.command(folder.path(), &program)?,
+            (None, Some(counter)) => counter.command(&program),
+            (None, None) => Command::new(program),
         };
         command
             .args(["--port=0", "--disable-runtimes=exec"])
@@ -131,8 +148,7 @@ impl<'a> Setup<'a> {
                 .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
                 .env("DONT_FAKE_MONOTONIC", "1");
         }
-        let server = Server::start(command, folder);
-        Ok(Runner { server })
+        Ok(Server::start(command, folder))
     }
 }
 

@@ -68,11 +68,26 @@ pub fn documented_but(changes: &[(&str, &str)]) -> Result<String> {
 /// that names it. The wrapper is there under the name that the documentation has.
 pub async fn publish(scope: &Scope, name: &str, pod: &str) -> Result<String> {
     publish_wrapper("nephio/porch-wrapper-server", "latest")?;
+    write(scope, name, pod).await?;
+    Ok(flag(scope, name))
+}
+
+/// The flag that names a template of the test's own.
+pub(crate) fn flag(scope: &Scope, name: &str) -> String {
+    format!("--function-pod-template={}", config_map(scope, name))
+}
+
+fn config_map(scope: &Scope, name: &str) -> String {
+    format!("{}-{name}", scope.namespace())
+}
+
+/// The same for a template that names its wrapper's image itself.
+pub(crate) async fn write(scope: &Scope, name: &str, pod: &str) -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(scope.client());
     let namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } }))?;
     // It may be there already.
     let _ = namespaces.create(&PostParams::default(), &namespace).await;
-    let name = format!("{}-{name}", scope.namespace());
+    let name = config_map(scope, name);
     let config_map = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -84,7 +99,7 @@ pub async fn publish(scope: &Scope, name: &str, pod: &str) -> Result<String> {
     config_maps
         .patch(&name, &parameters, &Patch::Apply(&config_map))
         .await?;
-    Ok(format!("--function-pod-template={name}"))
+    Ok(())
 }
 
 /// A docker config with one registry, as files and secrets have it.

@@ -63,7 +63,7 @@ impl TokenServer {
             for stream in accepting.incoming() {
                 let Ok(stream) = stream else { return };
                 let issues = *what.lock().expect("nobody panics with it");
-                // A client that goes away is no concern of ours.
+                // It does not matter if the client has gone away.
                 let _ = answer(stream, &signer, issues);
             }
         });
@@ -80,7 +80,7 @@ impl TokenServer {
         *self.issues.lock().expect("nobody panics with it") = issues;
     }
 
-    /// How a registry is told to want its tokens.
+    /// The settings with which a registry wants tokens of this server.
     pub(crate) fn registry_settings(&self) -> Value {
         json!({
             "realm": format!("http://127.0.0.1:{}/token", self.port),

@@ -13,6 +13,9 @@ use tonic::{Code, transport::Channel};
 const IMAGE: &str = "test/set-namespace:v1";
 const GIB: u64 = 1 << 30;
 
+/// set-namespace takes more than 1 GiB for a list of so many bytes.
+const TOO_LARGE: usize = 24_000_000;
+
 /// A list of about this many bytes, for set-namespace.
 fn list(bytes: usize) -> String {
     let mut list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n  \
@@ -33,7 +36,7 @@ fn list(bytes: usize) -> String {
 }
 
 /// A runner in a cgroup, whose only function is the real set-namespace.
-fn runner(cgroup: &Cgroup) -> Result<Server> {
+fn runner(cgroup: &Cgroup, flags: &[&str]) -> Result<Server> {
     let folder = TempDir::new()?;
     let config = folder.path().join("config.yaml");
     let text = format!("functions:\n- function: set-namespace\n  images: ['{IMAGE}']\n");
@@ -43,6 +46,7 @@ fn runner(cgroup: &Cgroup) -> Result<Server> {
     let mut command = cgroup.command(&binary("function-runner"));
     command
         .args(["--port=0", "--disable-runtimes=pod"])
+        .args(flags)
         .arg(format!("--functions={}", functions.display()))
         .arg(format!("--config={}", config.display()));
     Ok(Server::start(command, folder))
@@ -62,7 +66,7 @@ async fn set_namespace(channel: Channel, list: String) -> Result<String, tonic::
 
 async fn all_succeed(count: usize) -> Result<()> {
     let cgroup = Cgroup::new(GIB).context("a cgroup for memory, as root")?;
-    let server = runner(&cgroup)?;
+    let server = runner(&cgroup, &[])?;
     let channel = server.connect().await;
     let list = list(4_500_000);
     let begin = Instant::now();
@@ -88,11 +92,12 @@ async fn ten_large_calls_at_once_succeed_one_after_the_other() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_needs_more_than_there_is_fails_alone() -> Result<()> {
-    let cgroup = Cgroup::new(GIB / 4).context("a cgroup for memory, as root")?;
-    let server = runner(&cgroup)?;
+    let cgroup = Cgroup::new(GIB).context("a cgroup for memory, as root")?;
+    let larger = format!("--max-request-body-size={}", 2 * TOO_LARGE);
+    let server = runner(&cgroup, &[&larger])?;
     let channel = server.connect().await;
     let small = set_namespace(channel.clone(), list(100_000));
-    let large = set_namespace(channel.clone(), list(4_500_000));
+    let large = set_namespace(channel.clone(), list(TOO_LARGE));
     let (small, large) = futures::join!(small, large);
     small?;
     let status = large.err().context("it cannot fit")?;

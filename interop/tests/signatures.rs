@@ -14,10 +14,12 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        Self {
-            registry: Registry::start(),
-            keys: Keys::generate(),
-        }
+        Self::with(Keys::generate())
+    }
+
+    fn with(keys: Keys) -> Self {
+        let registry = Registry::start();
+        Self { registry, keys }
     }
 
     fn name(&self, image: &str) -> String {
@@ -128,4 +130,18 @@ fn a_signature_that_is_listed_as_a_referrer_counts() {
         .keys
         .sign_as_referrer(&world.name(&format!("fn@{digest}")));
     world.allows("fn:v1");
+}
+
+#[test]
+#[ignore = "needs docker-registry, skopeo and openssl, and builds cosign"]
+fn a_signature_counts_whatever_kind_of_key_made_it() {
+    let p384 = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"];
+    let rsa = ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"];
+    for kind in [p384, rsa] {
+        let world = World::with(Keys::imported(&kind));
+        let digest = world.registry.push("fn:v1", "/one");
+        world.refuses("fn:v1", "it is not signed");
+        world.keys.sign(&world.name(&format!("fn@{digest}")));
+        world.allows("fn:v1");
+    }
 }

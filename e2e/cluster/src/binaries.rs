@@ -33,9 +33,20 @@ impl Binaries {
     /// distribution v3, built if it is not there and that is allowed. No node needs it: tests ask
     /// for it, and from inside the node there is no way to its sources.
     pub fn registry(missing: Missing) -> Result<PathBuf> {
-        let binaries = Self::obtain(&[Part::Registry], missing);
-        let binaries = binaries.context("run `cluster registry` outside the node first")?;
-        Ok(binaries.program("registry"))
+        Self::on_demand(Part::Registry, missing)
+    }
+
+    /// kwok, which simulates nodes; the same holds for it.
+    pub fn kwok(missing: Missing) -> Result<PathBuf> {
+        Self::on_demand(Part::Kwok, missing)
+    }
+
+    /// The program of a part that has one of the same name.
+    fn on_demand(part: Part, missing: Missing) -> Result<PathBuf> {
+        let name = part.name();
+        let binaries = Self::obtain(&[part], missing);
+        let advice = || format!("run `cluster {name}` outside the node first");
+        Ok(binaries.with_context(advice)?.program(name))
     }
 
     /// Writes down which programs the node runs, for those who come later.

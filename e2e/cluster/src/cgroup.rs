@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::layout::CGROUP;
+use crate::layout::control_group;
 use crate::process::{Process, wait_until};
 
 /// What the kubelet limits pods by; under v2 a group has only what its parent hands down.
@@ -22,7 +22,7 @@ const CONTROLLERS: [&str; 6] = ["cpu", "cpuset", "hugetlb", "io", "memory", "pid
 /// Makes the tree in every hierarchy, as the kubelet's `cgroupRoot` has to exist in each.
 pub(crate) fn create() -> Result<()> {
     for hierarchy in hierarchies()? {
-        let tree = hierarchy.join(CGROUP);
+        let tree = hierarchy.join(control_group());
         fs::create_dir_all(&tree).with_context(|| format!("could not make {}", tree.display()))?;
         // v1 has no such file.
         let offered = fs::read_to_string(hierarchy.join("cgroup.controllers")).unwrap_or_default();
@@ -114,7 +114,7 @@ fn members() -> Result<BTreeSet<i32>> {
 pub(crate) fn trees() -> Result<Vec<PathBuf>> {
     let trees = hierarchies()?
         .into_iter()
-        .map(|hierarchy| hierarchy.join(CGROUP));
+        .map(|hierarchy| hierarchy.join(control_group()));
     Ok(trees.filter(|tree| tree.is_dir()).collect())
 }
 
@@ -131,7 +131,7 @@ fn system_leaf() -> Result<PathBuf> {
                 .find(|path| path.join("cgroup.controllers").exists())
         })
         .context("neither cgroup v2 nor the pids controller of v1 is mounted")?;
-    Ok(chosen.join(CGROUP).join("system"))
+    Ok(chosen.join(control_group()).join("system"))
 }
 
 /// Mount points of every cgroup hierarchy, v1 and v2, each once.

@@ -29,8 +29,9 @@ use crate::layout::{API_PORT, NODE_ADDRESS, log_file};
 use crate::process::{self, Process, wait_until};
 use crate::registry::Registry;
 
-/// Longest a component may take to get ready; a busy machine needs a fraction of it.
-const START_LIMIT: Duration = Duration::from_secs(60);
+/// Longest a component may take to get ready. An API server that returns to thousands of pods, on a busy
+/// machine, needs more than a minute; an empty one needs seconds.
+const START_LIMIT: Duration = Duration::from_secs(180);
 
 /// A program of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,11 @@
 //! Taking the node down, whatever state it is in.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 use crate::cgroup;
-use crate::layout::STATE;
+use crate::layout::root;
 use crate::lock::Lock;
 use crate::namespaces;
 use crate::prerequisites::require_root;
@@ -17,7 +16,7 @@ pub fn down() -> Result<()> {
     if namespaces::inside() {
         bail!("this shell is inside the node and would end with it: leave it first");
     }
-    if !Path::new(STATE).exists() && cgroup::trees()?.is_empty() {
+    if !root().exists() && cgroup::trees()?.is_empty() {
         println!("no cluster is up");
         return Ok(());
     }
@@ -36,7 +35,7 @@ pub(crate) fn clear() -> Result<bool> {
     let mut found = !cgroup::trees()?.is_empty();
     cgroup::kill_all()?;
     cgroup::remove()?;
-    for entry in fs::read_dir(STATE).context("could not read the state")? {
+    for entry in fs::read_dir(root()).context("could not read the state")? {
         let path = entry?.path();
         if path.file_name().is_some_and(|name| name == "lock") {
             continue;

@@ -1,21 +1,28 @@
 //! Where the node lives: its names, its addresses and its files.
 //!
-//! Everything a running node writes is below [`STATE`], so removing it is removing one directory;
-//! what must survive (built binaries) is in the cache, which `binaries` owns.
+//! Everything a running node writes is below [`root`], so removing it is removing one directory;
+//! what must survive (built binaries) is in the cache, which `binaries` owns. A machine has one node
+//! unless [`NAME`] gives a command another one: that node has a directory, a lock and a control
+//! group of its own, and its namespaces keep the addresses apart.
 
+use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-/// All state of the one node this machine can have.
-pub const STATE: &str = "/var/lib/function-runner-cluster";
+/// The variable that names another node than the usual one. Those inside inherit it.
+pub(crate) const NAME: &str = "FUNCTION_RUNNER_NODE";
 
-/// The control group that holds every process of the node, below each hierarchy's root.
-pub(crate) const CGROUP: &str = "function-runner-cluster";
+/// What the usual node's directory and control group are called; others append their name.
+const USUAL: &str = "function-runner-cluster";
+
+static TITLE: LazyLock<String> = LazyLock::new(|| title(&name()).expect("a checked name"));
+static ROOT: LazyLock<PathBuf> = LazyLock::new(|| Path::new("/var/lib").join(&*TITLE));
 
 pub const NODE_NAME: &str = "test-node";
 
@@ -29,10 +36,44 @@ pub(crate) const API_SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 128, 1);
 pub const API_PORT: u16 = 6443;
 pub(crate) const CLUSTER_DOMAIN: &str = "cluster.local";
 
+/// Refuses a name that could not be that of a directory and a control group. Before anything else.
+pub fn check_name() -> Result<()> {
+    title(&name()).map(drop)
+}
+
+fn name() -> String {
+    let name = env::var_os(NAME).unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn title(name: &str) -> Result<String> {
+    if name.is_empty() {
+        return Ok(USUAL.to_owned());
+    }
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    ensure!(
+        name.len() <= 16 && name.bytes().all(is_plain),
+        "{NAME} is {name:?}: use at most 16 lower-case letters and digits, or unset it"
+    );
+    Ok(format!("{USUAL}-{name}"))
+}
+
+/// All state of the node.
+#[must_use]
+pub fn root() -> &'static Path {
+    &ROOT
+}
+
+/// The control group that holds every process of the node, below each hierarchy's root.
+#[must_use]
+pub(crate) fn control_group() -> &'static str {
+    &TITLE
+}
+
 /// A file or directory of the node's state.
 #[must_use]
 pub fn state(path: &str) -> PathBuf {
-    Path::new(STATE).join(path)
+    root().join(path)
 }
 
 /// What a component prints.
@@ -55,7 +96,7 @@ pub(crate) fn authority_directory() -> PathBuf {
 
 /// The authority that every certificate of the node descends from.
 #[must_use]
-pub fn ca_certificate() -> PathBuf {
+pub(crate) fn ca_certificate() -> PathBuf {
     authority_directory().join("ca.crt")
 }
 
@@ -77,4 +118,19 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
         .open(path)?;
     file.write_all(text.as_bytes())
         .with_context(|| format!("could not write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_node_shares_no_directory_and_no_control_group_with_the_usual_one() {
+        assert_eq!(title("").unwrap(), USUAL);
+        assert_eq!(title("scale2").unwrap(), "function-runner-cluster-scale2");
+        for bad in ["../x", "a b", "A", "a/b", "aaaaaaaaaaaaaaaaa", "é"] {
+            let told = title(bad).unwrap_err().to_string();
+            assert!(told.contains(NAME), "{told}");
+        }
+    }
 }

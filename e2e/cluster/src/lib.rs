@@ -2,7 +2,7 @@
 //!
 //! It lives in a network and a mount namespace of its own and in one state directory, so the host
 //! keeps its addresses, firewall, mounts and settings, and everything goes when it goes. At most one
-//! node exists at a time. `docs/testing.md` shows it in use.
+//! node exists at a time, and one more for each name that `FUNCTION_RUNNER_NODE` is given. `docs/testing.md` shows it in use.
 
 pub mod binaries;
 pub mod cgroup;

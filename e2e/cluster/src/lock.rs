@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use anyhow::{Context, Result, bail};
 
-use crate::layout::{STATE, state};
+use crate::layout::{root, state};
 
 /// Held by `up` and `down`; released when dropped, or by the kernel when its holder dies.
 #[derive(Debug)]
@@ -19,7 +19,8 @@ impl Lock {
     pub(crate) fn take() -> Result<Self> {
         // Each round that fails means another command has just removed the node.
         for _ in 0..100 {
-            fs::create_dir_all(STATE).with_context(|| format!("could not make {STATE}"))?;
+            fs::create_dir_all(root())
+                .with_context(|| format!("could not make {}", root().display()))?;
             let file = match File::create(state("lock")) {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 opened => opened?,
@@ -35,13 +36,16 @@ impl Lock {
                 return Ok(Self { _file: file });
             }
         }
-        bail!("{STATE} is removed again and again by someone else");
+        bail!(
+            "{} is removed again and again by someone else",
+            root().display()
+        );
     }
 
     /// Removes the lock and the state directory, which must hold nothing else any more.
     pub(crate) fn remove(self) -> Result<()> {
         fs::remove_file(state("lock"))?;
-        match fs::remove_dir(STATE) {
+        match fs::remove_dir(root()) {
             // Another command is already at work in it.
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
             done => Ok(done?),

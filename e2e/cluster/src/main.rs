@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use cluster::binaries::{self, Binaries, Missing};
 use cluster::peer::Peer;
-use cluster::{down, exec, status, up};
+use cluster::{down, exec, layout, status, up};
 
 const HELP: &str = "\
 cluster up [--cached]    bring the node up; --cached: refuse to build or install anything
@@ -15,7 +15,10 @@ cluster exec -- CMD …    run a command inside, with kubectl and its configurat
 cluster shell            the same, with your shell
 cluster peer             build Porch's own function runner, for tests and measurements beside it
 cluster registry         build distribution v3, a registry that sends lists in pages, for tests
-cluster clean            down, and remove the built programs too";
+cluster kwok             build kwok, which simulates nodes, for the test of scale
+cluster clean            down, and remove the built programs too
+
+FUNCTION_RUNNER_NODE=NAME  another node, beside the usual one";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[String]) -> Result<ExitCode> {
+    layout::check_name()?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["up"] => up::up(Missing::Build)?,
@@ -37,6 +41,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         ["status"] => status::print()?,
         ["peer"] => println!("{}", Peer::obtain(Missing::Build)?.server.display()),
         ["registry"] => println!("{}", Binaries::registry(Missing::Build)?.display()),
+        ["kwok"] => println!("{}", Binaries::kwok(Missing::Build)?.display()),
         ["clean"] => {
             down::down()?;
             binaries::clean()?;

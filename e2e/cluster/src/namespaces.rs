@@ -23,7 +23,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cgroup;
 use crate::command::call;
-use crate::layout::{NODE_ADDRESS, STATE, log_file, state};
+use crate::layout::{NODE_ADDRESS, log_file, root, state};
 use crate::process::{self, Process, wait_until};
 use crate::registry::Registry;
 
@@ -118,7 +118,7 @@ pub(crate) fn furnish() -> Result<()> {
 
 fn mounts() -> Result<()> {
     let (lib, log, etc) = (state("node/lib"), state("node/log"), state("node/etc"));
-    let own = lib.join(Path::new(STATE).file_name().context("state directory")?);
+    let own = lib.join(root().file_name().context("state directory")?);
     for directory in [&own, &log, &etc] {
         fs::create_dir_all(directory)?;
     }
@@ -129,7 +129,7 @@ fn mounts() -> Result<()> {
     )?;
     fs::write(etc.join("resolv.conf"), resolv_conf())?;
     // The state stays visible at its own path below the new /var/lib.
-    bind(Path::new(STATE), &own)?;
+    bind(root(), &own)?;
     call(
         "mount",
         &[Path::new("--rbind"), &lib, Path::new("/var/lib")],

@@ -15,6 +15,7 @@ pub(crate) enum Part {
     ApplySetters,
     Peer,
     Registry,
+    Kwok,
 }
 
 impl Part {
@@ -27,8 +28,8 @@ impl Part {
         Self::ApplySetters,
     ];
 
-    /// All there are; the peer and the registry are built only for those who ask for them.
-    pub(crate) const ALL: [Self; 7] = [
+    /// All there are; the peer, the registry and kwok are built only for those who ask for them.
+    pub(crate) const ALL: [Self; 8] = [
         Self::Etcd,
         Self::Kubernetes,
         Self::CoreDns,
@@ -36,6 +37,7 @@ impl Part {
         Self::ApplySetters,
         Self::Peer,
         Self::Registry,
+        Self::Kwok,
     ];
 
     #[must_use]
@@ -48,6 +50,7 @@ impl Part {
             Self::ApplySetters => "apply-setters",
             Self::Peer => "peer",
             Self::Registry => "registry",
+            Self::Kwok => "kwok",
         }
     }
 
@@ -61,6 +64,7 @@ impl Part {
             Self::ApplySetters => include_str!("../go/apply-setters/go.mod"),
             Self::Peer => include_str!("../go/peer/go.mod"),
             Self::Registry => include_str!("../go/registry/go.mod"),
+            Self::Kwok => include_str!("../go/kwok/go.mod"),
         }
     }
 
@@ -74,6 +78,7 @@ impl Part {
             Self::ApplySetters => include_str!("../go/apply-setters/go.sum"),
             Self::Peer => include_str!("../go/peer/go.sum"),
             Self::Registry => include_str!("../go/registry/go.sum"),
+            Self::Kwok => include_str!("../go/kwok/go.sum"),
         }
     }
 
@@ -132,6 +137,7 @@ impl Part {
                 ),
             ],
             Self::Registry => &[("registry", "function-runner.test/registry")],
+            Self::Kwok => &[("kwok", "sigs.k8s.io/kwok/cmd/kwok")],
         }
     }
 

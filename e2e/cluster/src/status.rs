@@ -1,11 +1,9 @@
 //! What runs, at a glance.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 
 use crate::component::Component;
-use crate::layout::{STATE, state};
+use crate::layout::{root, state};
 use crate::namespaces;
 
 /// Whether `up` once succeeded and everything it started still runs.
@@ -20,7 +18,7 @@ pub(crate) fn is_up() -> bool {
 
 /// Prints one line per component; an error means that the node is broken.
 pub fn print() -> Result<()> {
-    if !Path::new(STATE).exists() {
+    if !root().exists() {
         println!("no cluster is up");
         return Ok(());
     }

@@ -19,8 +19,8 @@ use crate::binaries::{Binaries, Missing};
 use crate::command::run;
 use crate::component::Component;
 use crate::layout::{
-    API_SERVICE_ADDRESS, CLUSTER_DOMAIN, NODE_ADDRESS, NODE_NAME, STATE, admin_kubeconfig,
-    ca_certificate, state,
+    API_SERVICE_ADDRESS, CLUSTER_DOMAIN, NODE_ADDRESS, NODE_NAME, admin_kubeconfig, ca_certificate,
+    state,
 };
 use crate::lock::Lock;
 use crate::parts::Part;
@@ -162,10 +162,11 @@ fn print_usage() {
   KUBECONFIG             {kubeconfig} (works inside only; shell and exec set it)
   open registry          {open}
   private registry       {private}, {USER} / {PASSWORD}, authority {authority}
-  logs                   {STATE}/logs
+  logs                   {logs}
   remove it all          make cluster-down",
         authority = ca_certificate().display(),
         kubeconfig = admin_kubeconfig().display(),
+        logs = state("logs").display(),
         open = Registry::Open.address(),
         private = Registry::Private.address(),
     );

@@ -2,7 +2,6 @@
 //! replace whatever node is up; programs and packages must be there already (`make e2e`).
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, ensure};
 use cluster::cgroup;
 use cluster::component::Component;
-use cluster::layout::STATE;
+use cluster::layout::root;
 use cluster::process::{Process, wait_until};
 use serde_json::json;
 use traces::Traces;
@@ -123,7 +122,7 @@ fn a_built_node_is_ready_within_thirty_seconds_and_a_second_up_keeps_it() -> Res
     assert_eq!(before, processes()?);
     run("down")?;
     run("down")?;
-    ensure!(!Path::new(STATE).exists());
+    ensure!(!root().exists());
     Ok(())
 }
 

@@ -211,7 +211,7 @@ fn build(module: &Module<'_>, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs `go build -v`, which names a package per line, and turns that into news now and then.
+/// Runs `go build -v`, which names a package per line, and prints the progress at intervals.
 fn watch(go: &mut Command, began: Instant) -> Result<()> {
     let mut child = go.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let lines = BufReader::new(child.stderr.take().context("go's output")?).lines();

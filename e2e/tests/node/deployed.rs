@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use proto::EvaluateFunctionRequest;
+use serde_json::{Value, json};
 use tonic::Request;
 use tonic::transport::Channel;
 
@@ -118,6 +119,58 @@ fn every_component_is_accepted_by_the_api_server_without_a_warning() {
     });
 }
 
+#[test]
+fn only_the_runner_itself_is_given_a_token_of_a_service_account() {
+    scenario(async |scope| {
+        let mut choices: Vec<Vec<String>> = components()?.into_iter().map(|it| vec![it]).collect();
+        choices.push(Vec::new());
+        for chosen in choices {
+            let chosen: Vec<&str> = chosen.iter().map(String::as_str).collect();
+            let manifests = known_here(&render(scope, &chosen, &[])?);
+            let arguments = ["create", "--dry-run=client", "-o", "json", "-f", "-"];
+            let objects = kubectl(&arguments, &manifests)?;
+            // One JSON document after the other, or a list of them.
+            let mut objects = serde_json::Deserializer::from_str(&objects)
+                .into_iter::<Value>()
+                .collect::<Result<Vec<_>, _>>()?;
+            if let [list] = &objects[..]
+                && let Some(items) = list["items"].as_array()
+            {
+                objects = items.clone();
+            }
+            let of_kind =
+                |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
+            let accounts: Vec<_> = of_kind("ServiceAccount").collect();
+            let names: Vec<_> = accounts.iter().map(|it| &it["metadata"]["name"]).collect();
+            ensure!(names.contains(&&json!("default")), "{chosen:?}: {names:?}");
+            for account in accounts {
+                let automount = &account["automountServiceAccountToken"];
+                ensure!(*automount == json!(false), "{chosen:?}: {account}");
+            }
+            for deployment in of_kind("Deployment") {
+                let pod = &deployment["spec"]["template"]["spec"];
+                let automount = &pod["automountServiceAccountToken"];
+                ensure!(*automount == json!(true), "{chosen:?}: it needs its token");
+            }
+            for template in of_kind("ConfigMap").filter_map(|it| it["data"]["template"].as_str()) {
+                let line = "\n  automountServiceAccountToken: false\n";
+                ensure!(template.contains(line), "{chosen:?}: {template}");
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Whether a function's pod has no token, by its own word and by its volumes.
+fn has_no_token(pod: &Pod) -> Result<()> {
+    let spec = pod.spec.as_ref().context("a pod")?;
+    let automount = spec.automount_service_account_token;
+    ensure!(automount == Some(false), "automount: {automount:?}");
+    let volumes = serde_json::to_string(&spec.volumes)?;
+    ensure!(!volumes.contains("serviceAccountToken"), "{volumes}");
+    Ok(())
+}
+
 /// Without the kinds of operators that this node does not have.
 fn known_here(manifests: &str) -> String {
     let elsewhere = ["cert-manager.io/", "monitoring.coreos.com/"];
@@ -149,6 +202,7 @@ fn under_restricted_pod_security_it_serves_both_runtimes_and_a_restart_keeps_its
         let real = function_reference("set-namespace").context("a function of the node's")?;
         put_into_prod(channel, &real, SET_NAMESPACE).await?;
         let function = only_function_pod(&functions).await?;
+        has_no_token(&function)?;
 
         let old = runners(scope).await?;
         let log = scope.pod_log(&old[0].name_any()).await?;
@@ -182,6 +236,7 @@ fn two_replicas_with_the_template_of_the_documentation_serve_too() {
         let real = function_reference("set-namespace").context("a function of the node's")?;
         put_into_prod(channel, &real, SET_NAMESPACE).await?;
         let function = only_function_pod(&functions).await?;
+        has_no_token(&function)?;
         let init = function
             .spec
             .as_ref()

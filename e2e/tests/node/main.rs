@@ -3,6 +3,7 @@
 
 mod deployed;
 mod functions;
+mod network;
 mod nothing_lost;
 mod observability;
 mod outages;

@@ -1,5 +1,5 @@
 //! Prometheus itself scrapes a runner and the wrapper of its pod, and finds every metric that is
-//! documented; the status page tells the pod and its cold start, and is looked at by a browser.
+//! documented; the status page shows the pod and its cold start, and is looked at by a browser.
 
 use std::fs;
 use std::net::TcpListener;

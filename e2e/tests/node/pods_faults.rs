@@ -1,18 +1,19 @@
 //! What goes wrong with pods: no call fails, the truly next one neither; or the caller hears why, in
 //! seconds.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use acceptance::LIST;
 use anyhow::{Context, Result, ensure};
 use cluster::image::ImageSpec;
 use cluster::registry::Registry;
 use e2e::runner::{Runner, publish, script};
-use e2e::{Scope, pod, scenario};
+use e2e::{Scope, pod, scenario, template};
 use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, EvictParams, Patch, PatchParams};
 use serde_json::json;
+use tokio::time::sleep;
 use tonic::Code;
 
 /// How long the runner may take to hear what happened to a pod.
@@ -28,7 +29,7 @@ async fn fails_no_call(
     let runner = Runner::start(scope, &["--scan-interval=2s"])?;
     runner.call(&image).await?;
     let name = scope.only_pod().await?.name_any();
-    // It is used before the kubelet has told which container runs in it.
+    // It is used before the kubelet has reported which container runs in it.
     let pod = scope.pod_becomes(&name, "running", pod::is_running).await?;
     let load = runner.calls(&image).callers(4).start();
     load.goes_on(4).await?;
@@ -116,6 +117,76 @@ fn a_pod_that_ends_as_failed_fails_no_call() {
 }
 
 #[test]
+fn a_pod_whose_container_is_killed_as_it_starts_is_replaced_for_who_waits_for_it() {
+    scenario(async |scope| {
+        // Its wrapper takes its time, so that it is killed before it has answered.
+        let late = "        - sh\n        - -c\n        - sleep 5; exec /wrapper-server-tools/wrapper-server \
+                    \"$@\"\n        - sh\n";
+        let wrapper = "        - /wrapper-server-tools/wrapper-server\n";
+        let late = template::documented_but(&[(wrapper, late)])?;
+        let flag = template::publish(scope, "late", &late).await?;
+        let image = publish(scope, "echo", &script("exec cat"))?;
+        let runner = Runner::start(scope, &[&flag])?;
+        let load = runner.calls(&image).start();
+        let begin = Instant::now();
+        let victim = loop {
+            if let Ok(pod) = scope.only_pod().await {
+                break pod.name_any();
+            }
+            ensure!(begin.elapsed() < NOTICE, "no pod");
+            sleep(Duration::from_millis(50)).await;
+        };
+        let pod = scope
+            .pod_becomes(&victim, "running", pod::is_running)
+            .await?;
+        let first = pod::processes(&pod, "function")?.into_iter().next();
+        first.context("nothing to kill")?.kill()?;
+        load.goes_on(1).await?;
+        load.end().await?;
+        Ok(())
+    });
+}
+
+/// A container whose first process takes all its memory as soon as a call is under way, beside the
+/// wrapper: the kernel ends that process, and with it the container. On cgroup v2 the function alone
+/// can do that to its container; here an OOM kills one process, and the wrapper would go on.
+const HUNGRY: &str = r#"        - sh
+        - -c
+        - |
+          /wrapper-server-tools/wrapper-server "$@" &
+          while [ ! -e /called ]; do sleep 0.1; done
+          exec tail /dev/zero
+        - sh
+      resources:
+        limits:
+          memory: 64Mi
+"#;
+
+#[test]
+fn a_call_that_kills_its_pod_each_time_ends_with_the_kubelets_reason_after_two_retries() {
+    scenario(async |scope| {
+        let wrapper = "        - /wrapper-server-tools/wrapper-server\n";
+        let hungry = template::documented_but(&[(wrapper, HUNGRY)])?;
+        let flag = template::publish(scope, "hungry", &hungry).await?;
+        let image = publish(scope, "deadly", &script(": > /called; exec sleep 600"))?;
+        let runner = Runner::start(scope, &[&flag])?;
+        let told = runner.call(&image).await.err().context("no error")?;
+        println!("{told}");
+        ensure!(told.code() == Code::Unavailable, "{told}");
+        for words in [
+            "its pod was lost while it ran: pod deadly-",
+            "OOMKilled",
+            "it was sent again 2 times (--max-grpc-retries)",
+        ] {
+            ensure!(told.message().contains(words), "no {words:?}: {told}");
+        }
+        let retries = runner.server.lines_with("it is sent again to pod deadly-");
+        ensure!(retries == 2, "{retries} retries are logged");
+        Ok(())
+    });
+}
+
+#[test]
 fn a_function_that_runs_out_of_memory_is_told_and_the_next_call_succeeds() {
     scenario(async |scope| {
         let hungry = script(
@@ -144,19 +215,35 @@ fn a_function_that_runs_out_of_memory_is_told_and_the_next_call_succeeds() {
 }
 
 #[test]
-fn what_cannot_run_is_told_in_seconds_and_leaves_nothing() {
+fn an_image_that_is_not_there_is_told_in_seconds_and_leaves_nothing() {
     scenario(async |scope| {
         let runner = Runner::start(scope, &[])?;
-        let address = Registry::Open.address();
-        let missing = runner.heard(&format!("{address}/test/none:v1")).await?;
-        ensure!(missing.code() == Code::FailedPrecondition, "{missing}");
-        ensure!(missing.message().contains("check the name"), "{missing}");
+        let missing = format!("{}/test/none:v1", Registry::Open.address());
+        let told = runner.heard(&missing).await?;
+        ensure!(told.code() == Code::FailedPrecondition, "{told}");
+        ensure!(told.message().contains("check the name"), "{told}");
+        scope.functions_become(0, 0).await
+    });
+}
 
+#[test]
+fn an_image_that_names_no_program_is_told_in_seconds_and_leaves_nothing() {
+    scenario(async |scope| {
+        let runner = Runner::start(scope, &[])?;
         let empty = publish(scope, "empty", &ImageSpec::default())?;
         let told = runner.heard(&empty).await?;
+        ensure!(told.code() == Code::FailedPrecondition, "{told}");
         ensure!(told.message().contains("neither ENTRYPOINT"), "{told}");
+        scope.functions_become(0, 0).await
+    });
+}
 
-        ensure!(runner.heard("").await?.code() == Code::InvalidArgument);
+#[test]
+fn a_call_without_an_image_is_told_in_seconds_and_leaves_nothing() {
+    scenario(async |scope| {
+        let runner = Runner::start(scope, &[])?;
+        let told = runner.heard("").await?;
+        ensure!(told.code() == Code::InvalidArgument, "{told}");
         scope.functions_become(0, 0).await
     });
 }

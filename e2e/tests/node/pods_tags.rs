@@ -58,11 +58,11 @@ fn a_constraint_runs_its_highest_tag_in_a_pod_also_while_the_registry_is_down() 
         );
 
         drop(registry);
-        let words = "cannot look whether it has changed in its registry";
+        let words = "cannot check whether it has changed in its registry";
         runner.logs(words, Duration::from_secs(60)).await?;
         let answer = runner.call_tagged(&image, CONSTRAINT).await?;
         ensure!(answer.log == format!("{BEST}\n"), "{:?}", answer.log);
-        // What is not known cannot be found out now, and that is told.
+        // What is not known cannot be found out now, and the caller's error says so.
         let other = image.replace("tagged", "other");
         let status = runner
             .call_tagged(&other, CONSTRAINT)
@@ -70,7 +70,7 @@ fn a_constraint_runs_its_highest_tag_in_a_pod_also_while_the_registry_is_down() 
             .err()
             .context("no error")?;
         ensure!(status.code() == Code::Unavailable, "{status}");
-        let told = format!("satisfies {CONSTRAINT:?} is not known, because 127.0.0.1");
+        let told = format!("satisfies {CONSTRAINT:?}, because 127.0.0.1");
         ensure!(status.message().contains(&told), "{status}");
         runner.stop()
     });

@@ -1,4 +1,4 @@
-//! Pods from templates of the user's own: what they say holds, what breaks them is told, and a new
+//! Pods from templates of the user's own: what they say holds, errors in them are reported, and a new
 //! version replaces pods without a failed call.
 
 use std::time::{Duration, Instant};

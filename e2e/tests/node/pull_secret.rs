@@ -10,7 +10,7 @@ use cluster::registry::{PASSWORD, Registry, USER};
 use cluster::seed::BUSYBOX;
 use e2e::{Scope, pod, scenario};
 use k8s_openapi::api::core::v1::{PodSpec, Secret};
-use runner::pod::pull_secret::{Kept, PullSecret, attach};
+use runner::pull_secret::{Kept, PullSecret, attach};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::Instant;

@@ -7,7 +7,7 @@ use super::{Launch, Ready, containerd};
 use crate::binaries::Binaries;
 use crate::kubeconfig;
 use crate::layout::{
-    CGROUP, CLUSTER_DOMAIN, NODE_ADDRESS, NODE_NAME, ca_certificate, state, write,
+    CLUSTER_DOMAIN, NODE_ADDRESS, NODE_NAME, ca_certificate, control_group, state, write,
 };
 
 const HEALTH_PORT: u16 = 10248;
@@ -37,7 +37,7 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
         "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         // containerd has the same setting; there may be no systemd to ask.
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": format!("/{CGROUP}"),
+        "cgroupRoot": format!("/{}", control_group()),
         "failSwapOn": false,
         "failCgroupV1": false,
         "oomScoreAdj": 0,
@@ -49,6 +49,8 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
             "imagefs.available": "1%",
         },
         "imageGCHighThresholdPercent": 100,
+        // By default a volume over its limit is found after two minutes.
+        "volumeStatsAggPeriod": "5s",
         "serializeImagePulls": false,
         // The defaults throttle a test that starts many pods at once.
         "registryPullQPS": 0,

@@ -15,6 +15,9 @@ pub(super) fn launch(binaries: &Binaries) -> Result<Launch> {
         arguments: vec![
             format!("--kubeconfig={}", kubeconfig::of("scheduler").display()),
             format!("--bind-address={NODE_ADDRESS}"),
+            // Its own limit of 50 would make a thousand pods wait for each other.
+            "--kube-api-qps=500".to_owned(),
+            "--kube-api-burst=500".to_owned(),
             "--leader-elect=false".to_owned(),
             "--v=1".to_owned(),
         ],

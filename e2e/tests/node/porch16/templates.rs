@@ -291,7 +291,7 @@ fn under_the_roles_of_15_all_goes_on_and_what_is_missing_is_said_once() {
         for kind in ["FunctionConfig", "PodTemplate", "ServiceTemplate"] {
             let said = lines(
                 &runner,
-                &format!("does not allow to list and watch {kind} objects"),
+                &format!("does not let it list and watch {kind} objects"),
             );
             ensure!(said == 1, "{kind}: {said} times");
         }

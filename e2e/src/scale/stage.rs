@@ -1,0 +1,96 @@
+//! What everything happens on: the namespace, the simulated nodes, the wrapper servers and the images.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::api::{DeleteParams, ListParams};
+use tokio::time::timeout;
+
+use super::nodes::{MARK, MARKED, Nodes};
+use super::size::Size;
+use super::wrappers::Wrappers;
+use super::{images, pods};
+use crate::scope::Scope;
+use crate::template;
+
+/// How long anything may take that does not grow with the number of pods.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many objects are deleted by one request: more than that takes longer than a request may.
+const BATCH: u32 = 100;
+
+const TEMPLATE: &str = "template";
+
+#[derive(Debug)]
+pub(super) struct Stage<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) size: Size,
+    /// The references of all functions.
+    pub(super) functions: Vec<String>,
+    pub(super) wrappers: Wrappers,
+    nodes: Nodes,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) async fn set(scope: &'a Scope, size: Size) -> Result<Self> {
+        acceptance::system::raise_descriptor_limit();
+        let stage = Self {
+            scope,
+            size,
+            functions: images::publish(&size)?,
+            wrappers: Wrappers::start()?,
+            nodes: Nodes::start(scope).await?,
+        };
+        stage.write_template(1).await?;
+        Ok(stage)
+    }
+
+    /// The flag that names the pod template.
+    pub(super) fn template_flag(&self) -> String {
+        template::flag(self.scope, TEMPLATE)
+    }
+
+    /// A pod template that sends pods to the simulated nodes. Each version is another template. The
+    /// pods stay while their nodes cannot be seen, as they would on real ones for five minutes.
+    pub(super) async fn write_template(&self, version: usize) -> Result<()> {
+        let spec = format!(
+            "spec:\n  nodeSelector: {{ {MARK}: {MARKED} }}\n  tolerations:\n    - operator: Exists\n  \
+             terminationGracePeriodSeconds: {}",
+            30 + version
+        );
+        let text = template::documented_but(&[("spec:", &spec)])?;
+        template::write(self.scope, TEMPLATE, &text).await
+    }
+
+    /// Removes all pods and services, in pieces: there are too many for one request.
+    pub(super) async fn strike(self) -> Result<()> {
+        let at_once = DeleteParams::default().grace_period(0);
+        let some = ListParams::default().limit(BATCH);
+        while pods::count(self.scope).await? > 0 {
+            self.scope
+                .api::<Pod>()
+                .delete_collection(&at_once, &some)
+                .await?;
+        }
+        // Their owners are gone, and so they would go by themselves; not soon, though.
+        let services = self.scope.api::<Service>();
+        while !services
+            .list_metadata(&ListParams::default().limit(1))
+            .await?
+            .items
+            .is_empty()
+        {
+            services
+                .delete_collection(&DeleteParams::default(), &some)
+                .await?;
+        }
+        self.nodes.end(self.scope).await
+    }
+}
+
+/// Waits for what does not depend on how much there is.
+pub(super) async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> Result<T> {
+    let waited = timeout(PATIENCE, work).await;
+    waited.with_context(|| format!("waited {} s in vain for {what}", PATIENCE.as_secs()))
+}
