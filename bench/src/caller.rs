@@ -1,12 +1,12 @@
-//! The caller: so many at once over one connection, as Porch keeps it, each with its next call as
-//! soon as the last one is answered.
+//! The load: a number of callers over one connection, as Porch keeps it, each of which makes its
+//! next call as soon as the last one is answered.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use futures::future::try_join_all;
 use proto::EvaluateFunctionRequest;
+use tokio::task::JoinSet;
 use tonic::Request;
 use tonic::transport::Channel;
 
@@ -72,8 +72,15 @@ pub(crate) async fn drive(channel: &Channel, load: &Load) -> Result<Outcome> {
 /// The same without anything before.
 pub(crate) async fn at_once(channel: &Channel, load: &Load) -> Result<Outcome> {
     let begin = Instant::now();
-    let callers = (0..load.callers).map(|number| one_caller(channel.clone(), load, number, begin));
-    let latencies = try_join_all(callers).await?.concat();
+    // Each a task of its own, so that an answer wakes only the caller who waits for it.
+    let mut callers = JoinSet::new();
+    for number in 0..load.callers {
+        callers.spawn(one_caller(channel.clone(), load.clone(), number, begin));
+    }
+    let mut latencies = Vec::new();
+    while let Some(called) = callers.join_next().await {
+        latencies.append(&mut called??);
+    }
     Ok(Outcome {
         latencies,
         elapsed: begin.elapsed(),
@@ -82,7 +89,7 @@ pub(crate) async fn at_once(channel: &Channel, load: &Load) -> Result<Outcome> {
 
 async fn one_caller(
     channel: Channel,
-    load: &Load,
+    load: Load,
     number: usize,
     begin: Instant,
 ) -> Result<Vec<Duration>> {

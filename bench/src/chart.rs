@@ -1,6 +1,5 @@
-//! Line charts as SVG, in colours that are readable on light and dark pages alike: a picture does not
-//! know on which it is. Both axes are logarithmic: what is compared
-//! here lies orders of magnitude apart.
+//! Line charts as SVG, in colours that are readable on light and on dark pages. Both axes are
+//! logarithmic, because the values are orders of magnitude apart.
 
 use std::fmt::Write as _;
 

@@ -79,7 +79,7 @@ impl Field {
     }
 }
 
-/// Measures all three, with so much time for each point.
+/// Measures all three, with this much time for each point.
 pub(crate) async fn charts(rig: &Rig, time: Duration) -> Result<Vec<Named>> {
     let field = Field::start(rig).await?;
     let charts = vec![

@@ -30,8 +30,13 @@ pub(crate) fn list(objects: Objects, bytes: usize, config: &str) -> String {
     list + "functionConfig:\n" + config
 }
 
-/// Configurations of the functions that are measured.
-pub(crate) const CONFIGS: &[(&str, &str)] = &[
+/// The configuration of a function that is measured.
+pub(crate) fn config(name: &str) -> Option<&'static str> {
+    let (_, config) = CONFIGS.iter().find(|(known, _)| *known == name)?;
+    Some(config)
+}
+
+const CONFIGS: &[(&str, &str)] = &[
     (
         "set-namespace",
         "  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  data:\n    namespace: prod\n",
@@ -47,6 +52,14 @@ pub(crate) const CONFIGS: &[(&str, &str)] = &[
     (
         "search-replace",
         "  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  data:\n    by-value: eu-west-1\n    put-value: eu-west-2\n",
+    ),
+    (
+        "upsert-resource",
+        "  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: app-settings\n    namespace: prod\n  data:\n    colour: green\n",
+    ),
+    (
+        "ensure-name-substring",
+        "  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  data:\n    prepend: shop-\n",
     ),
     (
         "starlark",

@@ -1,25 +1,30 @@
-//! Measures the runner beside Porch's own, on the real node: `make bench`.
+//! Measures the runner beside Porch's own, on the real node: `make bench`; or, without a node, the
+//! bundled functions beside the Go functions: `bench bundled`.
 //!
-//! Rounds alternate between the two sides, so that what disturbs the machine disturbs both; what
-//! counts are ratios. The table goes into `docs/performance.md` and the charts beside it; with
+//! Rounds alternate between the two sides, so that other load on the machine disturbs both; only
+//! ratios are judged. The table goes into `docs/performance.md` and the charts beside it; with
 //! `QUICK=1` everything is shorter and only printed. A bar that is missed in every round is a failure.
 
+mod bundled;
 mod caller;
 mod chart;
 mod growth;
+mod lists;
 mod material;
 mod memory;
 mod rig;
 mod rounds;
+mod servers;
 mod stats;
 mod table;
 mod work;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use tokio::time::timeout;
 
 use rig::{Rig, Side};
 use rounds::{Effort, Lists, measure};
@@ -62,34 +67,65 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let run = async { tokio::time::timeout(LONGEST, run(&plan)).await };
-    runtime
-        .block_on(run)
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let run = async {
+        match words.split_first() {
+            None => timeout(LONGEST, on_node(&plan)).await,
+            Some((what, only)) if what == "bundled" => timeout(LONGEST, bundled(&plan, only)).await,
+            _ => bail!("usage: bench [bundled [words of rows]]"),
+        }
         .context("it took too long and was given up")?
+    };
+    runtime.block_on(run)
 }
 
-async fn run(plan: &Plan) -> Result<()> {
+/// What needs no node; all of it, or some rows, which are then only printed.
+async fn bundled(plan: &Plan, only: &[String]) -> Result<()> {
+    let begin = Instant::now();
+    let measurements = bundled::all_rounds(plan.rounds, plan.effort.time, only).await?;
+    ensure!(!measurements.is_empty(), "no row has these words: {only:?}");
+    let table = table::render(&measurements, "other");
+    println!("{table}");
+    if plan.is_kept && only.is_empty() {
+        write("measured, bundled", &table)?;
+    }
+    ended(begin, &measurements)
+}
+
+async fn on_node(plan: &Plan) -> Result<()> {
     let begin = Instant::now();
     let rig = Rig::build()?;
     let measurements = all_rounds(&rig, plan).await?;
-    let table = table::render(&measurements);
+    let table = table::render(&measurements, "peer");
     println!("{table}");
     let charts = growth::charts(&rig, plan.point).await?;
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     if plan.is_kept {
-        let document = docs.join("performance.md");
-        let text = table::insert(&fs::read_to_string(&document)?, &table)?;
-        fs::write(&document, text)?;
-        fs::create_dir_all(docs.join("performance"))?;
+        write("measured", &table)?;
+        fs::create_dir_all(docs().join("performance"))?;
     }
     for (file, chart) in charts {
         println!("{}", chart.text());
         if plan.is_kept {
-            fs::write(docs.join("performance").join(file), chart.svg())?;
+            fs::write(docs().join("performance").join(file), chart.svg())?;
         }
     }
+    ended(begin, &measurements)
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
+}
+
+/// Puts a table into the document, between the marks of this name.
+fn write(name: &str, table: &str) -> Result<()> {
+    let document = docs().join("performance.md");
+    let text = table::insert(&fs::read_to_string(&document)?, name, table)?;
+    Ok(fs::write(&document, text)?)
+}
+
+fn ended(begin: Instant, measurements: &Measurements) -> Result<()> {
     println!("took {} s", begin.elapsed().as_secs());
-    let missed = table::missed(&measurements);
+    let missed = table::missed(measurements);
     ensure!(
         missed.is_empty(),
         "missed in every round: {}",
@@ -117,7 +153,7 @@ async fn all_rounds(rig: &Rig, plan: &Plan) -> Result<Measurements> {
                 let rounds = measurements.entry(work).or_default();
                 match side {
                     Side::Ours => rounds.ours.push(value),
-                    Side::Peer => rounds.peer.push(value),
+                    Side::Peer => rounds.other.push(value),
                 }
             }
             let seconds = begin.elapsed().as_secs();

@@ -1,4 +1,4 @@
-//! What the functions are fed with, and the smallest of them.
+//! The lists that functions are called with, and the smallest function.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,15 @@ use bytes::Bytes;
 
 /// The bytes of the small list, about: a package of three resources.
 pub(crate) const SMALL: usize = 1_000;
+/// A package of many resources.
+pub(crate) const PACKAGE: usize = 100_000;
 /// As large as lists get that still fit Porch's limit of 6 MiB both ways.
 pub(crate) const LARGE: usize = 4_500_000;
 
 /// The namespace that set-namespace is asked for.
 pub(crate) const WANTED: &str = "namespace: production";
 
-/// A list of at least so many bytes, of ConfigMaps, with set-namespace's configuration.
+/// A list of at least this many bytes, of ConfigMaps, with set-namespace's configuration.
 pub(crate) fn list(size: usize) -> Bytes {
     let mut list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n".to_owned();
     list.push_str("functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n");
@@ -56,7 +58,7 @@ mod tests {
 
     #[test]
     fn lists_have_the_size_that_was_asked_for_within_one_item() {
-        for size in [SMALL, 100_000, LARGE] {
+        for size in [SMALL, PACKAGE, LARGE] {
             let length = list(size).len();
             assert!((size..size + 400).contains(&length), "{length} for {size}");
         }

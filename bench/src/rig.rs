@@ -90,7 +90,7 @@ impl Rig {
         Ok(rig)
     }
 
-    /// Images of so many functions that do the same and are told apart.
+    /// Images of several functions that do the same under different names.
     pub(crate) fn several(&self, count: usize) -> Result<Vec<String>> {
         let functions = self.folder.path().join("functions");
         let one = |number: usize| {
@@ -102,7 +102,7 @@ impl Rig {
 
     /// A runner with the pod runtime alone.
     pub(crate) async fn with_pods(&self, side: Side) -> Result<Program> {
-        let mut command = self.command(side);
+        let mut command = command((side == Side::Peer).then_some(&self.peer));
         let wrapper = match side {
             Side::Ours => &self.wrappers[0],
             Side::Peer => &self.wrappers[1],
@@ -117,7 +117,7 @@ impl Rig {
     /// A runner with the exec runtime alone.
     pub(crate) async fn with_exec(&self, side: Side) -> Result<Program> {
         let folder = self.folder.path();
-        let mut command = self.command(side);
+        let mut command = command((side == Side::Peer).then_some(&self.peer));
         command
             .arg("--disable-runtimes=pod")
             .arg(format!(
@@ -126,18 +126,6 @@ impl Rig {
             ))
             .arg(format!("--config={}", folder.join("config.yaml").display()));
         Program::start(command, TempDir::new()?).await
-    }
-
-    fn command(&self, side: Side) -> Command {
-        let mut command = Command::new(match side {
-            Side::Ours => ours("function-runner"),
-            Side::Peer => self.peer.server.clone(),
-        });
-        // Nobody collects here, and the peer would go on trying to send.
-        for exporter in ["OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER"] {
-            command.env(exporter, "none");
-        }
-        command
     }
 
     /// Removes all pods of a side, and lets its runner hear of it.
@@ -173,6 +161,17 @@ impl Drop for Rig {
             let _ = kubectl(&["delete", "namespace", &self.namespace(side), "--wait=false"]);
         }
     }
+}
+
+/// Starts ours, or the peer's server if that is given.
+pub(crate) fn command(peer: Option<&Peer>) -> Command {
+    let ours = || ours("function-runner");
+    let mut command = Command::new(peer.map_or_else(ours, |peer| peer.server.clone()));
+    // Nobody collects here, and the peer would go on trying to send.
+    for exporter in ["OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER"] {
+        command.env(exporter, "none");
+    }
+    command
 }
 
 /// Under a tag of this run's own: the peer cannot use digests, and nodes keep what a tag once meant.

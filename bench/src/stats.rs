@@ -1,4 +1,4 @@
-//! What a handful of measurements say: their middle, and how far they lie apart.
+//! The median of a few measurements, and how far they lie apart.
 
 /// The middle of some values, the least and the most of them.
 #[derive(Debug, Clone, Copy, PartialEq)]

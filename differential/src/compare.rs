@@ -41,9 +41,10 @@ pub(crate) fn compare(oracles: &[Oracle], wanted: &Wanted) -> Result<ExitCode> {
             .map(|worker| worker.join().expect("no panic"));
         ended.collect::<Result<()>>()
     })?;
-    Ok(match report.finish() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if report.finish() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 
@@ -72,9 +73,10 @@ fn work(
             folder,
         };
         let is_sampled = wanted.fresh || (number / oracles.len() as u64).is_multiple_of(SAMPLE);
-        let found = match is_sampled {
-            true => pair.confirmed(&input, CHANCES)?,
-            false => pair.verdict(&input, &mut processes)?,
+        let found = if is_sampled {
+            pair.confirmed(&input, CHANCES)?
+        } else {
+            pair.verdict(&input, &mut processes)?
         };
         if let Some(signature) = found.signature()
             && report.is_shown(&oracle.name)

@@ -47,9 +47,10 @@ pub(crate) fn config(function: &str, dice: &mut Dice) -> Option<Tree> {
     }
     if dice.percent(6) {
         let key = dice.pick(&["apiVersion", "kind", "metadata", "data", "extra"]);
-        match dice.percent(50) {
-            true => config.remove(key),
-            false => config.set(key, wrong(dice)),
+        if dice.percent(50) {
+            config.remove(key);
+        } else {
+            config.set(key, wrong(dice));
         }
     }
     if dice.percent(4) {

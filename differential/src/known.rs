@@ -1,4 +1,5 @@
-//! What is known to differ, as precisely as it can be said. docs/bundled-functions.md tells why.
+//! The known differences, as precisely as they can be described. docs/bundled-functions.md says
+//! why they are there.
 
 use crate::{oracle::Oracle, process::Outcome};
 

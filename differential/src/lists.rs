@@ -57,9 +57,10 @@ pub(crate) fn generate(function: &str, dice: &mut Dice) -> String {
         _ => fields.push(("items", list(items))),
     }
     if let Some(config) = config(function, dice) {
-        let at = match dice.percent(15) {
-            true => dice.below(fields.len() + 1),
-            false => fields.len(),
+        let at = if dice.percent(15) {
+            dice.below(fields.len() + 1)
+        } else {
+            fields.len()
         };
         fields.insert(at, ("functionConfig", config));
     }
@@ -72,9 +73,10 @@ pub(crate) fn generate(function: &str, dice: &mut Dice) -> String {
         flow: dice.pick(&[0, 0, 20, 80]),
     };
     let text = write(&tree, style, dice);
-    match dice.percent(1) {
-        true => damage(text, dice),
-        false => text,
+    if dice.percent(1) {
+        damage(text, dice)
+    } else {
+        text
     }
 }
 
@@ -112,9 +114,10 @@ fn results(dice: &mut Dice) -> Tree {
             result.set(key, value);
         }
     }
-    match dice.percent(10) {
-        true => map([("name", scalar("earlier")), ("items", list([result]))]),
-        false => list([result]),
+    if dice.percent(10) {
+        map([("name", scalar("earlier")), ("items", list([result]))])
+    } else {
+        list([result])
     }
 }
 
@@ -134,14 +137,13 @@ fn damage(mut text: String, dice: &mut Dice) -> String {
     let Some((at, _)) = text.char_indices().nth(at) else {
         return text;
     };
-    match dice.percent(50) {
-        true => {
-            text.remove(at);
-        }
-        false => text.insert(
+    if dice.percent(50) {
+        text.remove(at);
+    } else {
+        text.insert(
             at,
             dice.pick(&[':', '\t', '"', '-', '{', '\'', '#', '&', '*', '!', '|']),
-        ),
+        );
     }
     text
 }

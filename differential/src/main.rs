@@ -18,6 +18,7 @@ mod confined;
 mod dice;
 mod known;
 mod lists;
+mod modules;
 mod objects;
 mod oracle;
 mod process;

@@ -137,9 +137,10 @@ impl Tree {
             && !fields.is_empty()
         {
             let at = dice.below(fields.len());
-            match dice.percent(40) {
-                true => fields[at].0 = fields[at].0.to_lowercase(),
-                false => fields[at].1.value.respell(dice),
+            if dice.percent(40) {
+                fields[at].0 = fields[at].0.to_lowercase();
+            } else {
+                fields[at].1.value.respell(dice);
             }
         } else if let Self::List(items) = self
             && let Some(first) = items.first_mut()
@@ -254,12 +255,11 @@ impl Writer<'_> {
                 let mut inner = String::new();
                 self.block(tree, indent + 2, &mut inner);
                 // The first line begins behind the dash, unless a comment stands above it.
-                match inner.trim_start().starts_with('#') {
-                    true => text.push_str(&format!("{margin}-\n{inner}")),
-                    false => {
-                        let inner = inner.get(indent + 2..).unwrap_or("");
-                        text.push_str(&format!("{margin}- {inner}"));
-                    }
+                if inner.trim_start().starts_with('#') {
+                    text.push_str(&format!("{margin}-\n{inner}"));
+                } else {
+                    let inner = inner.get(indent + 2..).unwrap_or("");
+                    text.push_str(&format!("{margin}- {inner}"));
                 }
             }
         }

@@ -33,9 +33,10 @@ pub fn archive(layout: &Layout, name: &str, tag: &str, path: &Path) -> Result<()
     tar.mode(tar::HeaderMode::Deterministic);
     for name in ["oci-layout", "blobs"] {
         let source = layout.directory().join(name);
-        match source.is_dir() {
-            true => tar.append_dir_all(name, source)?,
-            false => tar.append_path_with_name(source, name)?,
+        if source.is_dir() {
+            tar.append_dir_all(name, source)?;
+        } else {
+            tar.append_path_with_name(source, name)?;
         }
     }
     for (name, content) in [("index.json", index), ("manifest.json", docker)] {

@@ -56,8 +56,8 @@ pub(crate) fn base() -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The public authorities, as the package has them. Not this system's bundle, to which whoever
-/// looks after the machine may have added authorities that nobody else has reason to trust.
+/// The public authorities, as the package has them. Not this system's bundle, to which its
+/// administrator may have added authorities that nobody else has reason to trust.
 fn authorities() -> Result<String> {
     let listed = query(&["--listfiles", "ca-certificates"])?;
     let mut files: Vec<&str> = listed
@@ -93,9 +93,10 @@ fn copy(path: &str) -> Result<Entry> {
 /// Where a path leads when `/bin` and `/lib` are links into `/usr`, whatever the package says.
 fn merged(path: &str) -> String {
     let path = path.trim_start_matches('/');
-    match path.starts_with("usr/") {
-        true => path.to_owned(),
-        false => format!("usr/{path}"),
+    if path.starts_with("usr/") {
+        path.to_owned()
+    } else {
+        format!("usr/{path}")
     }
 }
 

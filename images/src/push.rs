@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use crate::layout::Layout;
 
 /// Uploads with skopeo, under `host/repository:tag`. What arrives has the digest of the layout, byte for
-/// byte. Credentials and authorities are skopeo's own, or told by `flags` of `skopeo copy`.
+/// byte. Credentials and authorities are skopeo's own, or given by `flags` of `skopeo copy`.
 pub fn push(layout: &Layout, reference: &str, flags: &[String]) -> Result<()> {
     let output = Command::new("skopeo")
         .args(["--insecure-policy", "copy", "--quiet", "--all"])

@@ -1,5 +1,5 @@
-//! Calls through the service to a native function, with and without tracing. The wire is left out, so that tracing
-//! looks dearer than it is.
+//! Calls through the service to a native function, with and without tracing. The wire is left out, so
+//! tracing looks more expensive here than it is.
 
 use std::{hint::black_box, sync::Arc, time::Duration};
 

@@ -22,9 +22,12 @@ fn selector(dice: &mut Dice) -> Tree {
         selector.set("kind", scalar(kind));
     }
     if dice.percent(50) {
-        let name = match dice.percent(10) {
-            true => dice.pick(&["'web.*'", "'.*'", "w", "'^web$'", "'a|db'"]),
-            false => dice.pick(NAMES),
+        let name = if dice.percent(10) {
+            dice.pick(&[
+                "'web.*'", "'.*'", "w", "'^web$'", "'a|db'", "'\\w+'", "'web('", "'*'", "'[a'",
+            ])
+        } else {
+            dice.pick(NAMES)
         };
         selector.set("name", scalar(name));
     }

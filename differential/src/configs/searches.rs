@@ -42,77 +42,98 @@ const PATHS: &[&str] = &[
     "",
 ];
 
+const EXPRESSIONS: &[&str] = &[
+    "\"web.*\"",
+    "'(.*)-(.*)'",
+    "\"^v\"",
+    "'nginx:(\\d+)\\.(.*)'",
+    "'['",
+    "\".*\"",
+    "\"\"",
+    "'([a-z]+)'",
+    "'(?i)WEB'",
+    "'web|db'",
+    "'^$'",
+    "'[[:alpha:]]+-(\\w*)'",
+    "'('",
+    // What Go and other engines read differently, or refuse in other words.
+    "'\\w+é|^\\W+$'",
+    "'\\bweb\\b'",
+    "'(?P<n>we)(b?)'",
+    "'a{'",
+    "'a**'",
+    "'*'",
+    "'a)'",
+    "'[b-a]'",
+    "'[[:none:]]'",
+    "'x{2000}'",
+    "'((a{100}){100})'",
+    "'(?z)'",
+    "'\\C'",
+    "'\\pX'",
+    "'\\Qweb.\\E'",
+];
+
+const GLOBS: &[&str] = &[
+    "'a.yaml'",
+    "'**/*.yaml'",
+    "'*.yaml'",
+    "'dir/**'",
+    "'{a,b}.yaml'",
+    "'['",
+    "'[a-b].yaml'",
+    "'?.yaml'",
+    "'**'",
+    "'dir/*'",
+];
+
+const REPLACEMENTS: &[&str] = &[
+    "put",
+    "\"7\"",
+    "\"true\"",
+    "\"\"",
+    "'new-$1'",
+    "'${1}x${2}'",
+    "\"a: b\"",
+    "7",
+    "'$0'",
+];
+
+const COMMENTS: &[&str] = &[
+    "'kpt-set: ${web}'",
+    "note",
+    "'kpt-set: ${1}'",
+    "\"two\\nlines\"",
+    "\"\"",
+    "'kpt-set: ${1}-${2}'",
+];
+
 pub(super) fn search_replace(dice: &mut Dice) -> Tree {
     let mut config = config_map([]);
     let data = data(&mut config);
     let by = dice.below(10);
     if by < 4 || by == 9 {
-        let value = match dice.percent(50) {
-            true => dice.pick(VALUES),
-            false => dice.pick(NAMES),
+        let value = if dice.percent(50) {
+            dice.pick(VALUES)
+        } else {
+            dice.pick(NAMES)
         };
         data.set("by-value", scalar(value));
     }
     if (3..6).contains(&by) {
-        let expression = dice.pick(&[
-            "\"web.*\"",
-            "'(.*)-(.*)'",
-            "\"^v\"",
-            "'nginx:(\\d+)\\.(.*)'",
-            "'['",
-            "\".*\"",
-            "\"\"",
-            "'([a-z]+)'",
-            "'(?i)WEB'",
-            "'web|db'",
-            "'^$'",
-            "'[[:alpha:]]+-(\\w*)'",
-            "'('",
-        ]);
-        data.set("by-value-regex", scalar(expression));
+        data.set("by-value-regex", scalar(dice.pick(EXPRESSIONS)));
     }
     if by >= 5 {
         data.set("by-path", scalar(format!("{:?}", dice.pick(PATHS))));
     }
-    if dice.percent(10) {
-        let glob = dice.pick(&[
-            "'a.yaml'",
-            "'**/*.yaml'",
-            "'*.yaml'",
-            "'dir/**'",
-            "'{a,b}.yaml'",
-            "'['",
-            "'[a-b].yaml'",
-            "'?.yaml'",
-            "'**'",
-            "'dir/*'",
-        ]);
-        data.set("by-file-path", scalar(glob));
-    }
-    if dice.percent(70) {
-        let value = dice.pick(&[
-            "put",
-            "\"7\"",
-            "\"true\"",
-            "\"\"",
-            "'new-$1'",
-            "'${1}x${2}'",
-            "\"a: b\"",
-            "7",
-            "'$0'",
-        ]);
-        data.set("put-value", scalar(value));
-    }
-    if dice.percent(30) {
-        let comment = dice.pick(&[
-            "'kpt-set: ${web}'",
-            "note",
-            "'kpt-set: ${1}'",
-            "\"two\\nlines\"",
-            "\"\"",
-            "'kpt-set: ${1}-${2}'",
-        ]);
-        data.set("put-comment", scalar(comment));
+    for (chance, key, values) in [
+        (10, "by-file-path", GLOBS),
+        (70, "put-value", REPLACEMENTS),
+        (30, "put-comment", COMMENTS),
+    ] {
+        if dice.percent(chance) {
+            data.set(key, scalar(dice.pick(values)));
+        }
     }
     if dice.percent(3) {
         let key = dice.pick(&["by-nothing", "By-Value", "put"]);

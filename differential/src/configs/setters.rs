@@ -79,9 +79,10 @@ pub(super) fn setters(function: &str, dice: &mut Dice) -> Tree {
     let mut config = config_map([]);
     for name in NAMES {
         if dice.percent(if function == "list-setters" { 10 } else { 45 }) {
-            let value = match dice.percent(8) {
-                true => secret(dice),
-                false => dice.pick(VALUES).to_owned(),
+            let value = if dice.percent(8) {
+                secret(dice)
+            } else {
+                dice.pick(VALUES).to_owned()
             };
             data(&mut config).set(name, scalar(value));
         }
