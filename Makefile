@@ -47,16 +47,19 @@ build-tests-debug:
 	+cargo test --locked --package interop --no-run
 	+cargo test --locked --package e2e --package cluster --no-run
 
+# Leaves a program alone that is there already: somebody may be about to start it.
+put = cmp --quiet $(1) $(2) || install -D $(1) $(2)
+
 # A workspace of its own: see starlark-function/Cargo.toml.
 .PHONY: build-starlark
 build-starlark:
 	+cargo build --release --locked --manifest-path starlark-function/Cargo.toml
-	install -D starlark-function/target/release/starlark-function target/release/starlark-function
+	@$(call put,starlark-function/target/release/starlark-function,target/release/starlark-function)
 
 .PHONY: build-wrapper
 build-wrapper:
 	+RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile wrapper --locked --target $(HOST) --package wrapper-server
-	install -D target/$(HOST)/wrapper/wrapper-server target/release/wrapper-server
+	@$(call put,target/$(HOST)/wrapper/wrapper-server,target/release/wrapper-server)
 
 .PHONY: images
 images: build ## Build both container images into target/images, without an engine (TAG=… PUSH=registry/folder)
@@ -79,6 +82,10 @@ lint: ## Check formatting and lints
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --manifest-path fuzz/Cargo.toml --all-targets --locked -- -D warnings
 
+.PHONY: unused
+unused: ## Find `pub` items that no other crate uses, and unused dependencies (needs Python)
+	scripts/unused
+
 .PHONY: check-wrapper
 check-wrapper: build-wrapper ## Check what is promised of the wrapper's binary
 	scripts/check-wrapper target/release/wrapper-server
@@ -100,7 +107,7 @@ differential: build-starlark ## Compare the bundled functions with the Go functi
 	cargo run --quiet --release --locked --package differential -- --seconds $(SECONDS) $(DIFFERENTIAL)
 
 .PHONY: confined
-confined: ## Compare the Go functions with themselves, confined as the exec runtime does it (needs Go; GOLDEN="DIR …")
+confined: build-starlark ## Compare the Go functions with themselves, confined as the exec runtime does it (needs Go; GOLDEN="DIR …")
 	cargo run --quiet --release --locked --package differential -- $(addprefix --confined ,$(GOLDEN))
 
 .PHONY: fuzz
@@ -134,6 +141,9 @@ cluster-down: ## Remove every trace of it
 cluster-clean: ## The same, and remove the programs that were built for it
 	$(CLUSTER) clean
 
+# Most tests wait for the node most of the time, so more of them at once than processors.
+NODE_TESTS_AT_ONCE ?= 4
+
 # Built outside and run inside a fresh node; then the node's own coming and going. The images need a package that the node installs.
 .PHONY: e2e
 e2e: build ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
@@ -145,13 +155,37 @@ e2e: build ## Test on a real Kubernetes node (needs root, Go and Debian's packag
 	$(CLUSTER) down
 	$(CLUSTER) up
 	$(MAKE) images
-	$(CLUSTER) exec -- cargo test --offline --locked --package e2e
+	$(CLUSTER) exec -- env RUST_TEST_THREADS=$(NODE_TESTS_AT_ONCE) cargo test --offline --locked --package e2e
 	cargo test --locked --package cluster
 
-# Optimised, as it is deployed. The node may be there already.
+# The node may be there already. The program is one of those that the tests' compilation makes: built by itself, it would need
+# other features of its dependencies, and compile them once more.
+MINUTES ?= 60
+
+.PHONY: soak
+soak: build ## Mixed load under random faults on a real node: nothing lost, stuck or left over (MINUTES=60 SEED=n repeats one)
+	cargo test --locked --package e2e --package cluster --no-run
+	$(CLUSTER) up
+	$(CLUSTER) exec -- target/debug/soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+# The same holds for its program. Needs valgrind.
+.PHONY: scale
+scale: build-runner ## Measure what a thousand functions cost on a real API server with simulated nodes (SCALE=--small: 80 pods)
+	cargo test --locked --package e2e --package cluster --no-run
+	$(CLUSTER) kwok
+	$(CLUSTER) up
+	$(CLUSTER) exec -- target/debug/scale $(SCALE)
+
+# Optimised, as it is deployed.
+.PHONY: bench-bundled
+bench-bundled: build-runner build-starlark ## Measure the bundled functions beside the Go functions, into docs/performance.md (needs Go, no node; QUICK=1: only print)
+	cargo build --release --locked --package bench
+	target/release/bench bundled
+
+# The node may be there already. Before it there are the bundled functions: those need the peer at most.
 .PHONY: bench
 bench: build-wrapper build-runner ## Measure beside Porch's own runner on a real node, into docs/performance.md (QUICK=1: only print); fails if a bar is missed in every round
-	cargo build --release --locked --package bench
 	$(CLUSTER) peer
+	$(MAKE) bench-bundled
 	$(CLUSTER) up
 	$(CLUSTER) exec -- target/release/bench
