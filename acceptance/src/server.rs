@@ -5,10 +5,11 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
@@ -40,7 +41,7 @@ struct Log {
 impl Log {
     /// Also after a test has failed over it: then the log is wanted most.
     fn lines(&self) -> MutexGuard<'_, Vec<String>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 }
 
@@ -237,12 +238,7 @@ impl Server {
                 "no {text:?} in the log:\n{}",
                 lines.join("\n")
             );
-            lines = self
-                .log
-                .changed
-                .wait_timeout(lines, left)
-                .expect("the log")
-                .0;
+            self.log.changed.wait_for(&mut lines, left);
         }
     }
 

@@ -7,13 +7,14 @@
 
 use std::error::Error as _;
 use std::iter;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use acceptance::LIST;
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use proto::EvaluateFunctionResponse;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -259,7 +260,7 @@ impl Drop for Load {
 }
 
 fn lock(account: &Mutex<Account>) -> MutexGuard<'_, Account> {
-    account.lock().unwrap_or_else(PoisonError::into_inner)
+    account.lock()
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use cluster::layout::NODE_ADDRESS;
+use parking_lot::Mutex;
 
 /// The port of every name server: resolv.conf knows no other.
 const PORT: u16 = 53;
@@ -55,7 +56,7 @@ impl NameServer {
                 if length == 0 {
                     return;
                 }
-                let answers = *shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let answers = *shared.lock();
                 let (query, socket) = (buffer[..length].to_vec(), server.try_clone());
                 // Ends within the time that an answer may take.
                 thread::spawn(move || socket.map(|socket| answer(answers, query, &socket, client)));
@@ -70,7 +71,7 @@ impl NameServer {
 
     /// From now on.
     pub fn give(&self, answers: Answers) {
-        *self.answers.lock().unwrap_or_else(PoisonError::into_inner) = answers;
+        *self.answers.lock() = answers;
     }
 
     /// A command that runs a program with this name server, in a mount namespace of its own. It

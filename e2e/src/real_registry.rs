@@ -7,14 +7,15 @@ use std::io::{BufRead, BufReader, ErrorKind};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use cluster::binaries::{Binaries, Missing};
 use cluster::image::{ImageSpec, Layout};
+use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::json;
 use tempfile::TempDir;
@@ -176,7 +177,7 @@ impl RealRegistry {
     /// The paths that were asked for, with their method and the answer's status, by its own log.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
-        let log = self.log.lock().expect("no reader panics");
+        let log = self.log.lock();
         let request = |line: &String| {
             let mut quoted = line.split('"').skip(1);
             let request = quoted.next()?.strip_suffix(" HTTP/1.1")?.to_owned();
@@ -205,7 +206,7 @@ fn follow(
     // Ends with the registry, whose output it reads.
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            log.lock().expect("no reader panics").push(line.clone());
+            log.lock().push(line.clone());
             let _ = sender.send(line);
         }
     });

@@ -1,10 +1,8 @@
 //! Names that callers choose, of which a bounded number get an entry of their own.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
+
+use parking_lot::RwLock;
 
 /// What the entry is called that all others share.
 pub const OTHER: &str = "other";
@@ -32,13 +30,13 @@ impl<K: Hash + Eq, T: Default> Bounded<K, T> {
         K: std::borrow::Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries.read();
         entries.get(name).cloned()
     }
 
     /// The name's entry, a new one if there is room, or the others'.
     pub(crate) fn admit(&self, name: K) -> Arc<T> {
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.write();
         if entries.len() >= self.most && !entries.contains_key(&name) {
             return Arc::clone(&self.other);
         }
@@ -53,7 +51,7 @@ impl<K: Hash + Eq, T: Default> Bounded<K, T> {
 impl<K: Ord + Clone + Hash + Eq, T: Default> Bounded<K, T> {
     /// All that have a name, in the order of their names.
     pub(crate) fn all(&self) -> Vec<(K, Arc<T>)> {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries.read();
         let pairs = entries.iter();
         let mut all: Vec<_> = pairs.map(|(k, v)| (k.clone(), Arc::clone(v))).collect();
         all.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -1,9 +1,11 @@
 //! What registries answer, by host, and what the cache of images' metadata saves.
 
 use std::{
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
     time::{Duration, SystemTime},
 };
+
+use parking_lot::Mutex;
 
 use crate::{
     bounded::{Bounded, OTHER},
@@ -93,7 +95,7 @@ pub fn requested(host: &str, outcome: Outcome, took: Duration, trouble: &str) {
     of.requests.of(outcome).increment();
     of.took.took(took);
     let now = SystemTime::now();
-    let mut last = of.last.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = of.last.lock();
     if outcome.is_failure() {
         last.trouble = Some((now, trouble.chars().take(LONGEST).collect()));
     } else {
@@ -133,11 +135,7 @@ pub fn shown() -> Vec<Shown> {
             host,
             requests: of.requests.all().iter().map(Counter::get).sum(),
             failures: failures.into_iter().map(count).sum(),
-            last: of
-                .last
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
+            last: of.last.lock().clone(),
         }
     };
     let shown = all.into_iter().map(show);

@@ -3,11 +3,9 @@
 //! A ring of slots, each with its own fine histogram. The oldest slot is reused for the
 //! current time, so a window never grows, and without calls it becomes empty by itself.
 
-use std::{
-    array,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{array, time::Duration};
+
+use parking_lot::Mutex;
 
 /// How many slots there are, and how long each of them is.
 pub(crate) const SLOTS: usize = 20;
@@ -50,7 +48,7 @@ impl Window {
     /// A call has ended, at this time since the beginning.
     pub(crate) fn add(&self, now: Duration, took: Duration, is_error: bool) {
         let number = number(now);
-        let mut ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = self.0.lock();
         // Only functions that are called take the memory.
         let ring = ring.get_or_insert_with(|| Box::new(array::from_fn(|_| Slot::new(0))));
         let slot = &mut ring[at(number)];
@@ -67,7 +65,7 @@ impl Window {
         let oldest = newest.saturating_sub(SLOTS as u64 - 1);
         let mut counts = [0_u64; BUCKETS];
         let mut chart = [(0, 0); SLOTS];
-        let ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ring = self.0.lock();
         let slots = ring.iter().flat_map(|ring| ring.iter());
         for slot in slots.filter(|slot| (oldest..=newest).contains(&slot.number)) {
             let mut calls = 0;

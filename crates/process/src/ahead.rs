@@ -22,7 +22,7 @@ mod waiting;
 use std::{
     fmt,
     future::pending,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -30,6 +30,7 @@ use std::{
 use bytes::Bytes;
 use kept::{Kept, State};
 use metrics::processes;
+use parking_lot::{Mutex, MutexGuard};
 pub use plan::Bounds;
 use plan::Demand;
 use tokio::{
@@ -220,7 +221,7 @@ impl Drop for InFlight<'_> {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// A call has begun or ended. While no processor is free the keeper need not know.

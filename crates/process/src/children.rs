@@ -17,11 +17,12 @@ use std::{
     io,
     os::fd::OwnedFd,
     process::{ChildStderr, ChildStdin, ChildStdout},
-    sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::LazyLock,
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::{
     event::{EventfdFlags, eventfd},
     process::{Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, waitpid},
@@ -257,7 +258,7 @@ pub fn end_all(patience: Duration) {
         }
         drop(state);
         let strays = children.end_strays();
-        let state = children.state();
+        let mut state = children.state();
         // A start that had passed its check before is waited for, too.
         let runs = |child: &Registered| child.news.is_some();
         let is_done = state.starting.is_empty() && !state.children.values().any(runs);
@@ -267,7 +268,7 @@ pub fn end_all(patience: Duration) {
         }
         // Woken by the next death; looks again after a while in any case.
         let nap = left.min(Duration::from_millis(100));
-        drop(children.changed.wait_timeout(state, nap));
+        children.changed.wait_for(&mut state, nap);
     }
 }
 
@@ -353,7 +354,7 @@ impl Children {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Reaps a child that has ended. With the state locked, so that no number

@@ -16,17 +16,11 @@ mod needs;
 mod plan;
 mod watched;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    future::pending,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::Instant,
-};
+use std::{collections::HashMap, fmt, future::pending, sync::Arc, thread, time::Instant};
 
 use metrics::budget;
 use needs::{Need, Needs};
+use parking_lot::{Mutex, MutexGuard};
 use plan::{Action, Event, Plan, Ticket};
 use tokio::{
     sync::{Notify, oneshot},
@@ -274,7 +268,7 @@ impl Drop for Place {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     async fn watch(self: Arc<Self>) {

@@ -20,7 +20,7 @@ mod sources;
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -28,6 +28,7 @@ use std::{
 
 use keeper::{Keeper, State};
 use metrics::registries::{Lookup, METADATA};
+use parking_lot::{Mutex, MutexGuard};
 pub use sources::{SignatureLists, TagLists, Tags};
 use tokio::{
     sync::{Notify, watch},
@@ -277,7 +278,7 @@ impl<S: Source> Metadata<S> {
 
 impl<A> Shared<A> {
     fn entries(&self) -> MutexGuard<'_, HashMap<Reference, Entry<A>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

@@ -5,8 +5,9 @@
 
 mod support;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use registry::Timeouts;
 use support::{Asking, Log, Server, respond, told, with};
 
@@ -28,7 +29,7 @@ async fn no_secret_is_ever_shown() {
     let port = Arc::new(Mutex::new(0));
     let known = Arc::clone(&port);
     let echo = Server::start(move |seen| {
-        let port = *port.lock().unwrap();
+        let port = *port.lock();
         let sent = format!("{:?} {}", seen.authorization, seen.body).replace(['"', '\\'], "'");
         let error = format!(r#"{{"errors":[{{"code":"DENIED","message":"{sent}"}}]}}"#);
         let basic = seen.line.contains("/basic/");
@@ -50,7 +51,7 @@ async fn no_secret_is_ever_shown() {
         }
     })
     .await;
-    *known.lock().unwrap() = echo.port;
+    *known.lock() = echo.port;
 
     let mut shown = String::new();
     let mut sent = String::new();

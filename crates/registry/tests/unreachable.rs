@@ -5,11 +5,9 @@
 
 mod support;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use registry::{FetchError, Timeouts};
 use support::{Asking, Documents, TIMEOUTS, assert_says, told};
 use tokio::{
@@ -139,7 +137,7 @@ async fn a_lost_connection_is_made_again() {
             let Ok(length) = stream.read(&mut request).await else {
                 return;
             };
-            if std::mem::replace(&mut *refusals.lock().unwrap(), 0) == 1 {
+            if std::mem::replace(&mut *refusals.lock(), 0) == 1 {
                 return;
             }
             let request = String::from_utf8_lossy(&request[..length]).into_owned();

@@ -2,11 +2,9 @@
 //! checked for changes every [`LOOK_INTERVAL`]. A valid new version replaces the old one;
 //! an invalid one is reported once and changes nothing.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// As for the exec runtime's file.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -55,7 +53,7 @@ impl<F: Files> Followed<F> {
     }
 
     fn known(&self) -> MutexGuard<'_, Known<F::Value>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// Looks again and again. Never ends.

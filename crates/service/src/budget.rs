@@ -3,11 +3,12 @@
 //! more than is left is refused before its bytes are read.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
 use metrics::budget;
+use parking_lot::{Mutex, MutexGuard};
 
 /// What a call costs besides its list: tasks, buffers, headers of up to 16 KiB.
 /// It bounds how many calls may be open that send nothing.
@@ -75,7 +76,7 @@ impl Budget {
 
     fn used(&self) -> MutexGuard<'_, Used> {
         // Two numbers are right also if somebody panicked elsewhere.
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock()
     }
 
     fn exhausted(&self, wanted: u64, used: Used) -> Exhausted {

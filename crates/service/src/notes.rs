@@ -2,12 +2,13 @@
 //! the log's line, for metrics, for a trace and for the status page.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use metrics::functions::{Runtime, Series};
 use opentelemetry::trace::TraceId;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::trace::Trace;
 
@@ -51,7 +52,7 @@ impl Notes {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // Notes are right also if somebody panicked elsewhere.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub fn noted(&self) -> Noted {

@@ -4,15 +4,17 @@
 use std::{
     io::{self, Write},
     panic::catch_unwind,
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -32,7 +34,7 @@ fn a_panic_is_logged_with_its_place_and_without_what_it_quotes() {
     let secret = "hunter2".to_owned();
     catch_unwind(move || panic!("cannot read {secret}")).unwrap_err();
     catch_unwind(|| panic!("no such place")).unwrap_err();
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(log.0.lock().clone()).unwrap();
     // With a backtrace, too: whether there is one is up to the environment.
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use cluster::cgroup;
 use cluster::component::Component;
 use cluster::layout::root;
 use cluster::process::{Process, wait_until};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use traces::Traces;
 
@@ -20,7 +20,7 @@ mod traces;
 /// The machine, without a node, for one test.
 fn machine() -> Result<MutexGuard<'static, ()>> {
     static MACHINE: Mutex<()> = Mutex::new(());
-    let guard = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let guard = MACHINE.lock();
     run("down")?;
     Ok(guard)
 }

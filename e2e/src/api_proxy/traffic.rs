@@ -1,9 +1,10 @@
 //! What one runner asks the API server for: how often, and how much of it at once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hyper::{Method, Uri};
+use parking_lot::{Mutex, MutexGuard};
 
 /// An event that tells of an error is short; a pod's or a service's is not.
 const LONGEST_ERROR: usize = 1_000;
@@ -96,7 +97,7 @@ impl UnderWay {
 
 impl Traffic {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn begin(this: &Arc<Self>, asked: Asked) -> UnderWay {

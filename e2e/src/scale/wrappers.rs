@@ -2,12 +2,13 @@
 //! it is. Every function returns its list. Lives in a thread of its own.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use futures::Stream;
 use futures::stream::unfold;
+use parking_lot::{Mutex, MutexGuard};
 use proto::function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer};
 use proto::{EvaluateFunctionRequest, EvaluateFunctionResponse};
 use tokio::net::{TcpListener, TcpStream};
@@ -112,5 +113,5 @@ impl FunctionEvaluator for Echo {
 }
 
 fn lock(dials: &Mutex<Dials>) -> MutexGuard<'_, Dials> {
-    dials.lock().unwrap_or_else(PoisonError::into_inner)
+    dials.lock()
 }

@@ -1,10 +1,11 @@
 //! One address for several runners, as a Service has it: a new connection goes to one of those that
 //! are ready, and stays there. Lives in a thread of its own.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -109,7 +110,7 @@ async fn pass(mut caller: TcpStream, runners: Vec<String>) {
 }
 
 fn lock(runners: &Mutex<Runners>) -> MutexGuard<'_, Runners> {
-    runners.lock().unwrap_or_else(PoisonError::into_inner)
+    runners.lock()
 }
 
 #[cfg(test)]

@@ -15,12 +15,13 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     thread,
 };
 
 use claim::Claim;
 pub(crate) use measure::measure;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::{
     fs::{llistxattr, llistxattr_query},
     io::Errno,
@@ -65,7 +66,7 @@ struct Kept {
 
 impl Clean {
     fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// One that was used on the same ground. Others know its path, and could change its mode,

@@ -4,13 +4,10 @@
 //! One host has at most half of all places, so that a registry that answers
 //! slowly or not at all does not hold up the others.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use http::StatusCode;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
@@ -114,7 +111,7 @@ impl Hosts {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Endpoint, Host>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -1,8 +1,6 @@
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::{task::JoinSet, time::sleep};
 
 use super::*;
@@ -35,7 +33,7 @@ impl Scripted {
     }
 
     fn set(&self, tag: &str, version: u8) {
-        self.0.tags.lock().unwrap().insert(tag.to_owned(), version);
+        self.0.tags.lock().insert(tag.to_owned(), version);
     }
 
     fn counts(&self) -> (u64, u64) {
@@ -44,15 +42,15 @@ impl Scripted {
     }
 
     async fn answer(&self, reference: &Reference) -> Result<Image, FetchError> {
-        let takes = *self.0.takes.lock().unwrap();
+        let takes = *self.0.takes.lock();
         sleep(takes).await;
         let image = reference.to_string();
-        if *self.0.down.lock().unwrap() {
+        if *self.0.down.lock() {
             return Err(FetchError::Deadline { image });
         }
         let tag = reference.tag().unwrap_or("digest");
         assert_ne!(tag, "panic");
-        match self.0.tags.lock().unwrap().get(tag) {
+        match self.0.tags.lock().get(tag) {
             Some(version) => Ok(image_of(*version)),
             None => Err(FetchError::Missing {
                 image,
@@ -102,7 +100,7 @@ async fn get(metadata: &Metadata<Scripted>, image: &str) -> Result<Arc<Image>, M
 #[tokio::test(start_paused = true)]
 async fn concurrent_misses_make_one_inquiry() {
     let source = Scripted::with("v1", 1);
-    *source.0.takes.lock().unwrap() = Duration::from_secs(1);
+    *source.0.takes.lock() = Duration::from_secs(1);
     let metadata = Arc::new(Metadata::new(source.clone(), Some(TTL)));
     let mut callers = JoinSet::new();
     for _ in 0..200 {
@@ -126,7 +124,7 @@ async fn a_moved_tag_is_noticed_after_the_ttl_and_delays_nobody() {
     assert_eq!(*get(&metadata, "a/b:v1").await.unwrap(), image_of(1));
     assert_eq!(source.counts(), (1, 0), "its answer is still young");
 
-    *source.0.takes.lock().unwrap() = TTL / 5;
+    *source.0.takes.lock() = TTL / 5;
     sleep(TTL / 10 + Duration::from_secs(2)).await;
     assert_eq!(source.counts(), (1, 1));
     let before = Instant::now();
@@ -153,11 +151,11 @@ async fn a_registry_that_is_down_does_not_disturb_what_is_known() {
     let source = Scripted::with("v1", 1);
     let metadata = Metadata::new(source.clone(), Some(TTL));
     get(&metadata, "a/b:v1").await.unwrap();
-    *source.0.down.lock().unwrap() = true;
+    *source.0.down.lock() = true;
     sleep(TTL * 2).await;
     assert_eq!(*get(&metadata, "a/b:v1").await.unwrap(), image_of(1));
     // Back again: noticed without waiting for another whole TTL.
-    *source.0.down.lock().unwrap() = false;
+    *source.0.down.lock() = false;
     source.set("v1", 2);
     sleep(Duration::from_secs(31)).await;
     assert_eq!(*get(&metadata, "a/b:v1").await.unwrap(), image_of(2));
@@ -199,10 +197,10 @@ async fn a_missing_tag_is_remembered_briefly() {
 #[tokio::test(start_paused = true)]
 async fn what_may_pass_is_asked_again_at_once() {
     let source = Scripted::with("v1", 1);
-    *source.0.down.lock().unwrap() = true;
+    *source.0.down.lock() = true;
     let metadata = Metadata::new(source.clone(), Some(TTL));
     get(&metadata, "a/b:v1").await.unwrap_err();
-    *source.0.down.lock().unwrap() = false;
+    *source.0.down.lock() = false;
     tokio::task::yield_now().await;
     get(&metadata, "a/b:v1").await.unwrap();
 }
@@ -210,7 +208,7 @@ async fn what_may_pass_is_asked_again_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_with_little_time_leaves_the_inquiry_to_the_others() {
     let source = Scripted::with("v1", 1);
-    *source.0.takes.lock().unwrap() = Duration::from_secs(3);
+    *source.0.takes.lock() = Duration::from_secs(3);
     let metadata = Metadata::new(source.clone(), Some(TTL));
     let image = reference("a/b:v1");
     let hurried = metadata.get(&image, Instant::now() + Duration::from_secs(1));
@@ -314,7 +312,7 @@ async fn an_inquiry_that_panics_costs_its_callers_only() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_asked_after_the_cache_is_gone() {
     let source = Scripted::with("v1", 1);
-    *source.0.takes.lock().unwrap() = Duration::from_secs(1);
+    *source.0.takes.lock() = Duration::from_secs(1);
     let metadata = Metadata::new(source.clone(), Some(TTL));
     get(&metadata, "a/b:v1").await.unwrap();
     drop(metadata);
@@ -340,7 +338,7 @@ async fn an_answer_too_old_for_somebody_is_looked_up_again_at_once() {
         sleep(Duration::from_secs(20)).await;
         assert_eq!(*young(30).await.unwrap(), image_of(1), "young enough");
         assert_eq!(*young(10).await.unwrap(), image_of(2));
-        *source.0.down.lock().unwrap() = true;
+        *source.0.down.lock() = true;
         sleep(Duration::from_secs(20)).await;
         let failures = metadata.statistics().failures;
         assert_eq!(*young(10).await.unwrap(), image_of(2), "what is known");
@@ -350,7 +348,7 @@ async fn an_answer_too_old_for_somebody_is_looked_up_again_at_once() {
             "and no new question"
         );
         assert_eq!(metadata.statistics().failures, failures + 1);
-        *source.0.down.lock().unwrap() = false;
+        *source.0.down.lock() = false;
     }
 }
 
@@ -360,7 +358,7 @@ async fn whoever_has_no_time_for_a_younger_answer_gets_the_known_one() {
     let metadata = Metadata::new(source.clone(), Some(TTL));
     get(&metadata, "a/b:v1").await.unwrap();
     sleep(Duration::from_secs(20)).await;
-    *source.0.takes.lock().unwrap() = Duration::from_secs(60);
+    *source.0.takes.lock() = Duration::from_secs(60);
     let image = reference("a/b:v1");
     let deadline = Instant::now() + Duration::from_secs(1);
     let found = metadata.get_younger(&image, Duration::ZERO, deadline).await;

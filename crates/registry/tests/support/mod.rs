@@ -8,7 +8,7 @@ use std::{
     convert::Infallible,
     io::{self, Write},
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,6 +17,7 @@ use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use registry::{Client, Digest, FetchError, Image, Keychain, Report, Timeouts, Transport};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
@@ -54,7 +55,7 @@ impl Server {
                     let (handler, log) = (Arc::clone(&handler), Arc::clone(&log));
                     async move {
                         let seen = read(request).await;
-                        log.lock().unwrap().push(seen.clone());
+                        log.lock().push(seen.clone());
                         Ok::<_, Infallible>(handler(&seen))
                     }
                 });
@@ -79,7 +80,7 @@ impl Server {
     }
 
     pub fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().clone()
     }
 
     pub fn lines(&self) -> Vec<String> {
@@ -210,13 +211,13 @@ impl Log {
     }
 
     pub fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

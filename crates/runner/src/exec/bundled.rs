@@ -10,7 +10,7 @@ mod at_once;
 use std::{
     path::PathBuf,
     pin::pin,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use functions::{
     catalog::{self, Bundled, Chosen},
 };
 use krm::{Failure, FunctionError, Output};
+use parking_lot::Mutex;
 use process::{Command, Completed, Environment, Exit, Limits, Profile};
 use service::{
     EvaluateError,
@@ -192,7 +193,7 @@ impl Place {
     }
 
     fn give_up(&self) {
-        let permit = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let permit = self.0.lock().take();
         drop(permit);
     }
 }

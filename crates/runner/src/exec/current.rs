@@ -8,11 +8,12 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context as _, anyhow};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::{
@@ -138,7 +139,7 @@ impl Current {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// Puts the file's `text` in force.
@@ -153,7 +154,7 @@ impl Current {
 
     /// Puts these entries of the file in force.
     fn set(&self, entries: Vec<Executable>, is_read: bool) {
-        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inputs = self.inputs.lock();
         inputs.from_file = entries;
         self.rebuild(&inputs);
         let mut known = self.known();
@@ -164,7 +165,7 @@ impl Current {
     /// From now on these objects count, unless a later turn was quicker. Looks at
     /// files, so not on a thread that others need.
     pub(crate) fn apply(&self, objects: &Arc<Chosen>, turn: u64) {
-        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inputs = self.inputs.lock();
         if turn > inputs.turn {
             inputs.turn = turn;
             inputs.objects = Arc::clone(objects);

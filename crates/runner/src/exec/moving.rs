@@ -5,15 +5,13 @@
 //! The registry is asked only where pods could run the image as well. If it does not
 //! answer, one call waits for a moment, and for [`QUIET`] the next ones do not ask.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use functions::{
     catalog::Chosen,
     reference::{self, Rules},
 };
+use parking_lot::{Mutex, MutexGuard};
 use registry::{Client, Digest, Image, Metadata, MetadataError, Source};
 use tokio::time::Instant;
 
@@ -80,10 +78,8 @@ impl<S: Source<Answer = Image>> MovingTags<S> {
         self.lock().is_some_and(|until| Instant::now() < until)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
-        self.quiet_until
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.quiet_until.lock()
     }
 }
 

@@ -9,11 +9,11 @@ use std::{
     collections::HashMap,
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use file::parse;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::watch, time::timeout};
 use versions::Constraint;
 
@@ -130,7 +130,7 @@ impl Functions {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// What holds for a function.

@@ -6,11 +6,9 @@
 //! or invalid signature is remembered only for the seconds that the registry's answer is
 //! cached.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
+use parking_lot::Mutex;
 use registry::{Client, Digest, PublicKey, Reference, SignatureLists, signed_by};
 use service::EvaluateError;
 use tokio::time::Instant;
@@ -210,7 +208,7 @@ impl Posted {
     }
 
     fn known_signer<'k>(&self, digest: &Digest, keys: &'k [PublicKey]) -> Option<&'k PublicKey> {
-        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let verified = self.verified.lock();
         let mut keys = keys.iter();
         keys.find(|key| verified.contains(&(digest.clone(), key.fingerprint().clone())))
     }
@@ -247,7 +245,7 @@ impl Posted {
 
 /// Whether it is new.
 fn remember<T: std::hash::Hash + Eq>(known: &Mutex<HashSet<T>>, entry: T) -> bool {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = known.lock();
     if known.len() >= MOST_VERDICTS {
         known.clear();
     }

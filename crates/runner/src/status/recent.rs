@@ -1,9 +1,8 @@
 //! The last few of something, as a static.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
 
 /// Keeps the last `N`.
 #[derive(Debug)]
@@ -15,7 +14,7 @@ impl<T: Clone, const N: usize> Recent<T, N> {
     }
 
     pub(super) fn keep(&self, item: T) {
-        let mut items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut items = self.0.lock();
         if items.len() == N {
             items.pop_back();
         }
@@ -24,7 +23,7 @@ impl<T: Clone, const N: usize> Recent<T, N> {
 
     /// The newest first.
     pub(super) fn all(&self) -> Vec<T> {
-        let items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let items = self.0.lock();
         items.iter().cloned().collect()
     }
 }

@@ -4,11 +4,12 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use service::{Plain, Transport};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, ReadBuf},
@@ -70,7 +71,7 @@ impl Transport for Port {
 impl Failures {
     fn tell(&self, peer: Option<std::net::SocketAddr>, error: &io::Error) {
         tracing::debug!(?peer, %error, "a TLS handshake failed");
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         if told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
             *told = Some(Instant::now());
             tracing::warn!(

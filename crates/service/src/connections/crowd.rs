@@ -2,11 +2,9 @@
 //! longest time has to leave: connections that somebody opens and forgets must not
 //! keep a probe or a caller out.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// Most connections at a time. Porch has one or a few; each costs a descriptor
@@ -60,7 +58,7 @@ impl Crowd {
     }
 
     fn guests(&self) -> MutexGuard<'_, Guests> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn len(&self) -> usize {

@@ -6,12 +6,13 @@
 //! time, whatever our roles allow.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use http::{HeaderMap, Response, StatusCode, header};
 use k8s_openapi::jiff::fmt::rfc2822;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// The longest that the API server is left alone. It asks for seconds; something before it may ask for a
@@ -41,7 +42,7 @@ struct Said {
 
 impl ServerHeaders {
     fn said(&self) -> MutexGuard<'_, Said> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The API server's time in Unix seconds; `None` as long as no answer had one.

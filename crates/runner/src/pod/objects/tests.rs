@@ -1,11 +1,12 @@
 //! Removal, over an API server that knows more than the watch.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::Method;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
@@ -36,7 +37,7 @@ async fn remove(version: &'static str, owner: &'static str) -> Vec<(String, Valu
                 let (path, conditions) = fake::deletion(request).await;
                 let wanted = conditions["resourceVersion"].as_str();
                 let is_met = wanted.is_none_or(|wanted| wanted == version);
-                deletions.lock().unwrap().push((path, conditions));
+                deletions.lock().push((path, conditions));
                 let (code, answer) = if is_met {
                     (200, object(version, owner))
                 } else {
@@ -58,7 +59,7 @@ async fn remove(version: &'static str, owner: &'static str) -> Vec<(String, Valu
         service_watch: Watch::of(&[service]),
     };
     objects.remove_of("me", "a").await;
-    let deletions = deletions.lock().unwrap();
+    let deletions = deletions.lock();
     deletions.clone()
 }
 

@@ -11,10 +11,9 @@
 
 mod census;
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use census::{Census, Life};
 use census::{Found, MISSED_LOOKS};
@@ -86,7 +85,7 @@ impl Owners {
     }
 
     fn known(&self) -> MutexGuard<'_, Census> {
-        self.census.lock().unwrap_or_else(PoisonError::into_inner)
+        self.census.lock()
     }
 
     /// What is known of the runners that objects name. One without a lease may
@@ -166,7 +165,7 @@ impl Owners {
     }
 
     fn uid(&self) -> MutexGuard<'_, Option<String>> {
-        self.uid.lock().unwrap_or_else(PoisonError::into_inner)
+        self.uid.lock()
     }
 
     async fn round(&self, trouble: &mut Option<String>) {

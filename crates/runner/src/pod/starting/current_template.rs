@@ -224,8 +224,7 @@ async fn look(api: &Api<ConfigMap>, name: &str) -> Result<Templates, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
+    use parking_lot::Mutex;
     use serde_json::{Value, json};
 
     use super::*;
@@ -251,7 +250,7 @@ mod tests {
         let answer = Arc::new(Mutex::new(fake::refusal(404, "NotFound", "not found")));
         let client = fake::client({
             let answer = Arc::clone(&answer);
-            move |_| answer.lock().unwrap().clone()
+            move |_| answer.lock().clone()
         });
         let (current, poll) = CurrentTemplate::of(Api::namespaced(client, "own"), "own".into());
         let poll = tokio::spawn(poll);
@@ -259,13 +258,13 @@ mod tests {
         assert!(told.contains("--function-pod-template"), "{told}");
         assert_eq!(current.version(), None);
 
-        *answer.lock().unwrap() = config_map(BAD);
+        *answer.lock() = config_map(BAD);
         let told = next(&current).await.unwrap_err();
         assert!(told.contains("no container is named"), "{told}");
 
-        *answer.lock().unwrap() = config_map(GOOD);
+        *answer.lock() = config_map(GOOD);
         let good = next(&current).await.unwrap();
-        *answer.lock().unwrap() = config_map(BAD);
+        *answer.lock() = config_map(BAD);
         let kept = next(&current).await.unwrap();
         assert_eq!(kept.version, good.version, "the good one stays");
         poll.abort();

@@ -17,12 +17,10 @@ mod service_owners;
 mod traced;
 mod wrapper;
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use explain::{not_admitted, unknown_image};
+use parking_lot::Mutex;
 use phases::{Phases, Told};
 use registry::{Client, Metadata, Reference};
 use service::{Trace, Tracing};
@@ -219,7 +217,7 @@ struct Clock(Mutex<Phases>);
 
 impl Clock {
     fn with<T>(&self, work: impl FnOnce(&mut Phases, Instant) -> T) -> T {
-        let mut phases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut phases = self.0.lock();
         work(&mut phases, Instant::now())
     }
 
@@ -236,7 +234,7 @@ impl Clock {
     }
 
     fn into_phases(self) -> Phases {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.0.into_inner()
     }
 }
 

@@ -251,10 +251,11 @@ pub fn attach(pod: &mut PodSpec, name: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Mutex, time::Duration};
+    use std::time::Duration;
 
     use futures::future::join_all;
     use k8s_openapi::api::core::v1::Pod;
+    use parking_lot::Mutex;
     use serde_json::{Value, json};
     use tokio::time::{sleep, timeout};
 
@@ -308,7 +309,7 @@ mod tests {
     /// A secret over an API server that gives these answers, the last one first.
     fn secret(answers: Vec<(u16, Value)>, folder: &Path) -> PullSecret {
         let answers = Mutex::new(answers);
-        let client = fake::client(move |_| answers.lock().unwrap().pop().expect("no more"));
+        let client = fake::client(move |_| answers.lock().pop().expect("no more"));
         let file = folder.join("config.json");
         std::fs::write(&file, "{}").unwrap();
         PullSecret::new(client, "pods", "auth-secret", &file)

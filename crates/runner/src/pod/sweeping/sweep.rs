@@ -9,12 +9,13 @@ mod orphans;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use futures::{StreamExt as _, stream};
 use kube::api::{Patch, PatchParams};
+use parking_lot::{Mutex, MutexGuard};
 use registry::{Client, Metadata, Reference};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -114,7 +115,7 @@ impl Look<'_> {
         if identity.owner.as_deref() == Some(me) || is_responsible() {
             return true;
         }
-        let mut left = self.left_now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left_now.lock();
         left.insert(name.to_owned(), since);
         false
     }
@@ -159,15 +160,15 @@ impl Sweeper {
         each(&pods, |pod| self.consider(pod, &look)).await;
         each(&services, |service| self.collect(service, &look)).await;
         self.bury_the_dead(&pods, &look).await;
-        let left = look.left_now.into_inner().unwrap_or_default();
+        let left = look.left_now.into_inner();
         let has_left = !left.is_empty();
         *self.left_to_others() = left;
         has_left
     }
 
-    fn left_to_others(&self) -> std::sync::MutexGuard<'_, HashMap<String, Instant>> {
+    fn left_to_others(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
         let left = &self.memory.left_to_others;
-        left.lock().unwrap_or_else(PoisonError::into_inner)
+        left.lock()
     }
 
     /// Removes the leases of dead runners of which nothing is left.

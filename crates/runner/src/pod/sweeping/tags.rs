@@ -3,11 +3,9 @@
 //! sweep checks all of them without asking a registry. With more functions, each check
 //! would be a request, so a sweep checks only those that have waited longest.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::{HashMap, HashSet};
 
+use parking_lot::Mutex;
 use registry::Reference;
 
 /// Well below the number of images that the cache of metadata keeps, because others
@@ -41,7 +39,7 @@ impl Tags {
             .filter_map(|function| Some((function, function.parse().ok()?)))
             .filter(|(_, reference): &(_, Reference)| reference.digest().is_none())
             .collect();
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.0.lock();
         if tagged.len() <= FEW {
             turns.last.clear();
             return tagged.into_iter().collect();

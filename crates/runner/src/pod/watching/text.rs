@@ -2,14 +2,9 @@
 //! template's version, their image. Such a text is kept once, however many objects have it. A text
 //! that no object has any more goes with the next clearing.
 
-use std::{
-    borrow::Borrow,
-    collections::HashSet,
-    fmt,
-    ops::Deref,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{borrow::Borrow, collections::HashSet, fmt, ops::Deref, sync::Arc};
 
+use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 
 /// Cheap to clone; never changed.
@@ -32,7 +27,7 @@ const FEW: usize = 64;
 impl Text {
     /// The same text as others have it.
     pub(super) fn shared(text: &str) -> Self {
-        let mut table = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = SHARED.lock();
         table.get_or_insert_default().share(text)
     }
 }

@@ -8,12 +8,7 @@ mod pauses;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::HashMap,
-    fmt::Debug,
-    future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, fmt::Debug, future::Future, sync::Arc};
 
 use k8s_openapi::{
     NamespaceResourceScope,
@@ -21,6 +16,7 @@ use k8s_openapi::{
 };
 use keeper::Keeper;
 use kube::{Api, Client, Resource};
+use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 
@@ -226,7 +222,7 @@ impl<K: Watched> Watch<K> {
     }
 
     fn known(&self) -> MutexGuard<'_, Known<K>> {
-        lock(&self.known)
+        self.known.lock()
     }
 
     /// The object as last seen.
@@ -324,8 +320,4 @@ impl Watch<Pod> {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,6 @@
-use std::{collections::BTreeSet, sync::Mutex};
+use std::collections::BTreeSet;
 
+use parking_lot::Mutex;
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep},
@@ -34,7 +35,7 @@ impl Launcher for Fake {
     type Connection = PodId;
 
     async fn start(&self, function: &str, pod: PodId, _: &Trace) -> Result<PodId, Failure> {
-        self.0.lock().unwrap().started.push(pod);
+        self.0.lock().started.push(pod);
         sleep(Duration::from_secs(1)).await;
         match function {
             "broken" => Err(Failure::lasting("no such image")),
@@ -44,11 +45,11 @@ impl Launcher for Fake {
     }
 
     fn adopted(&self, pod: PodId, connection: &PodId) {
-        self.0.lock().unwrap().adopted.push((pod, *connection));
+        self.0.lock().adopted.push((pod, *connection));
     }
 
     async fn check(&self, pod: &PodId) -> Result<(), Failure> {
-        self.0.lock().unwrap().checked.push(*pod);
+        self.0.lock().checked.push(*pod);
         sleep(Duration::from_secs(1)).await;
         let is_good = pod.0 != 1;
         is_good.then_some(()).ok_or(Failure::passing("no answer"))
@@ -56,7 +57,7 @@ impl Launcher for Fake {
 
     async fn delete(&self, pod: PodId) {
         sleep(Duration::from_secs(1)).await;
-        self.0.lock().unwrap().deleted.push(pod);
+        self.0.lock().deleted.push(pod);
     }
 }
 
@@ -82,11 +83,11 @@ fn bed() -> Bed {
 
 impl Bed {
     fn started(&self) -> usize {
-        self.fake.0.lock().unwrap().started.len()
+        self.fake.0.lock().started.len()
     }
 
     fn deleted(&self) -> usize {
-        self.fake.0.lock().unwrap().deleted.len()
+        self.fake.0.lock().deleted.len()
     }
 }
 
@@ -188,7 +189,7 @@ async fn the_end_closes_the_pool_finishes_deletions_and_leaves_pods() {
     bed.pool.adopt("fn", SETTINGS, PodId(77));
     let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
     assert_eq!(lease.connection, PodId(77));
-    let adopted = bed.fake.0.lock().unwrap().adopted.clone();
+    let adopted = bed.fake.0.lock().adopted.clone();
     assert_eq!(
         adopted,
         [(lease.pod, PodId(77))],
@@ -261,7 +262,7 @@ async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
     futures::join!(worker.serve(&stop), churn);
 
     {
-        let seen = fake.0.lock().unwrap();
+        let seen = fake.0.lock();
         assert_eq!((seen.started.len(), seen.deleted.len()), (1000, 1000));
     }
     assert_eq!(worker.state.overview(), []);
@@ -284,6 +285,6 @@ async fn a_pod_in_doubt_is_checked_and_given_again_or_replaced() {
     let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
     assert_eq!((lease.pod, bed.started()), (PodId(2), 2));
     assert_eq!(begin.elapsed().as_secs(), 1, "not before it has answered");
-    let checked = bed.fake.0.lock().unwrap().checked.clone();
+    let checked = bed.fake.0.lock().checked.clone();
     assert_eq!(checked, [PodId(1), PodId(2)]);
 }

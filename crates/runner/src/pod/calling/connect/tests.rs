@@ -1,8 +1,6 @@
-use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex},
-};
+use std::{convert::Infallible, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tonic::{body::Body, codegen::Service, server::NamedService};
 use tonic_health::{pb::health_server::HealthServer, server::health_reporter};
@@ -48,7 +46,7 @@ where
 
     fn call(&mut self, request: http::Request<Body>) -> S::Future {
         let authority = request.uri().authority().map(ToString::to_string);
-        self.1.lock().unwrap().extend(authority);
+        self.1.lock().extend(authority);
         self.0.call(request)
     }
 }
@@ -70,7 +68,7 @@ async fn calls_name_the_service_though_its_address_is_used() {
     let connected = timeout(Duration::from_secs(10), address.connect_to(socket));
     connected.await.expect("in time").expect("a channel");
     let authority = format!("fn-v1-x1.pods.svc.cluster.local:{}", socket.port());
-    assert_eq!(*called.lock().unwrap(), [authority]);
+    assert_eq!(*called.lock(), [authority]);
     server.abort();
 }
 
@@ -84,7 +82,7 @@ async fn look_ups_do_not_use_up_the_threads_that_functions_need() {
         let (begin, answers) = (begin.clone(), Arc::clone(&answers));
         tokio::spawn(in_turn(move || {
             begin.send(()).ok()?;
-            answers.lock().ok()?.recv().ok()
+            answers.lock().recv().ok()
         }))
     });
     let abandoned: Vec<_> = abandoned.collect();

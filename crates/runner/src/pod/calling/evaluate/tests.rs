@@ -4,13 +4,11 @@ use std::{
     future::pending,
     io,
     path::Path,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use proto::{
     EvaluateFunctionResponse,
     function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
@@ -63,14 +61,14 @@ struct Container {
 
 impl Container {
     fn die(&self) {
-        let downtime = *self.world.downtime.lock().unwrap();
-        *self.up_from.lock().unwrap() = Instant::now() + downtime;
-        self.connections.lock().unwrap().abort_all();
+        let downtime = *self.world.downtime.lock();
+        *self.up_from.lock() = Instant::now() + downtime;
+        self.connections.lock().abort_all();
     }
 
     /// A connection that ends with the container.
     fn accept(self: &Arc<Self>) -> io::Result<DuplexStream> {
-        if Instant::now() < *self.up_from.lock().unwrap() {
+        if Instant::now() < *self.up_from.lock() {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         let (client, mut outer) = duplex(64 * 1024);
@@ -80,7 +78,7 @@ impl Container {
             .add_service(FunctionEvaluatorServer::new(Function(Arc::clone(self))))
             .add_service(health)
             .serve_with_incoming(futures::stream::iter([Ok::<_, io::Error>(server)]));
-        let mut connections = self.connections.lock().unwrap();
+        let mut connections = self.connections.lock();
         connections.spawn(async move {
             let _ = copy_bidirectional(&mut outer, &mut inner).await;
         });
@@ -103,11 +101,7 @@ impl FunctionEvaluator for Function {
     ) -> Result<Response<EvaluateFunctionResponse>, Status> {
         let Self(container) = self;
         let world = &container.world;
-        world
-            .calls
-            .lock()
-            .unwrap()
-            .push(Arc::clone(&container.name));
+        world.calls.lock().push(Arc::clone(&container.name));
         sleep(2 * SECOND).await;
         let less = |deadly: usize| deadly.checked_sub(1);
         if (world.deadly)
@@ -130,7 +124,7 @@ impl Launcher for Arc<World> {
     async fn start(&self, function: &str, pod: PodId, _: &Trace) -> Result<Connection, Failure> {
         self.started.fetch_add(1, Ordering::Relaxed);
         if function == "broken" {
-            let digest = *self.digest.lock().unwrap();
+            let digest = *self.digest.lock();
             if digest == "bad" {
                 return Err(Failure::lasting("CrashLoopBackOff").of_image(digest));
             }
@@ -188,7 +182,7 @@ impl Witness for World {
     }
 
     async fn digest(&self, _: &str) -> Option<String> {
-        Some((*self.digest.lock().unwrap()).to_owned())
+        Some((*self.digest.lock()).to_owned())
     }
 }
 
@@ -247,7 +241,7 @@ impl Bed {
 
     /// The pods that got the call, one after the other.
     fn calls(&self) -> Vec<Arc<str>> {
-        self.world.calls.lock().unwrap().clone()
+        self.world.calls.lock().clone()
     }
 
     fn started(&self) -> usize {
@@ -383,7 +377,7 @@ async fn a_start_that_failed_is_told_again_at_once_until_the_image_is_another() 
         assert!(text.contains(words), "{text}");
     }
     assert_eq!(bed.started(), 1);
-    *bed.world.digest.lock().unwrap() = "good";
+    *bed.world.digest.lock() = "good";
     bed.call("broken", 60).await.unwrap();
     assert_eq!(bed.started(), 2);
 }

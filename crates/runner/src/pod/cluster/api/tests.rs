@@ -1,14 +1,12 @@
 use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-    },
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
     time::Duration,
 };
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -28,7 +26,7 @@ fn answering(mut answers: Vec<(u16, Value)>) -> Api<Pod> {
     answers.reverse();
     let answers = Mutex::new(answers);
     pods(fake::client(move |_| {
-        answers.lock().unwrap().pop().expect("no more")
+        answers.lock().pop().expect("no more")
     }))
 }
 

@@ -6,11 +6,9 @@
 //! and slowly while nothing fails and nothing is late: where each pod takes its two seconds, because of a
 //! webhook for example, few answers come soon although there is room for more.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
@@ -126,7 +124,7 @@ impl Turns {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     #[cfg(test)]

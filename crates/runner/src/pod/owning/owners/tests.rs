@@ -18,7 +18,7 @@ fn owners(mut lists: Vec<(u16, Value)>) -> Owners {
     lists.reverse();
     let lists = Mutex::new(lists);
     over(move |method| match *method {
-        Method::GET => lists.lock().unwrap().pop().expect("one look too many"),
+        Method::GET => lists.lock().pop().expect("one look too many"),
         _ => (200, lease("me")),
     })
 }
@@ -93,7 +93,7 @@ async fn a_permission_that_comes_late_is_noticed() {
     let owners = over({
         let asked = Arc::clone(&asked);
         move |method| {
-            let mut asked = asked.lock().unwrap();
+            let mut asked = asked.lock();
             *asked += 1;
             match *method {
                 _ if *asked <= 2 => denied(),
@@ -105,7 +105,7 @@ async fn a_permission_that_comes_late_is_noticed() {
     owners.begin().await;
     keep(&owners, DENIED + DENIED / 2).await;
     assert!(!owners.has_lease());
-    assert_eq!(*asked.lock().unwrap(), 2, "asked once a minute");
+    assert_eq!(*asked.lock(), 2, "asked once a minute");
     keep(&owners, DENIED + DENIED / 2).await;
     assert!(owners.has_lease());
     assert_eq!(owners.census(["other"]).await.life("other"), Life::Alive);
@@ -119,7 +119,7 @@ async fn a_runner_that_may_not_list_leases_renews_its_own_so_that_others_see_tha
         let owners = over({
             let asked = Arc::clone(&asked);
             move |method| {
-                let (renewals, lists) = &mut *asked.lock().unwrap();
+                let (renewals, lists) = &mut *asked.lock();
                 if method == Method::GET {
                     *lists += 1;
                     return denied();
@@ -136,9 +136,9 @@ async fn a_runner_that_may_not_list_leases_renews_its_own_so_that_others_see_tha
         assert_eq!(owners.has_lease(), refusals == 0);
         keep(&owners, DENIED + RENEWAL / 2).await;
         assert!(owners.has_lease());
-        *asked.lock().unwrap() = (refusals, 0);
+        *asked.lock() = (refusals, 0);
         keep(&owners, 4 * RENEWAL + RENEWAL / 2).await;
-        assert_eq!(*asked.lock().unwrap(), (refusals + 4, 4));
+        assert_eq!(*asked.lock(), (refusals + 4, 4));
         assert_eq!(owners.census(["other"]).await.life("other"), Life::Unknown);
     }
 }
@@ -155,7 +155,7 @@ async fn a_lease_is_deleted_only_as_it_was_seen() {
                     return (200, list(&["me", "dead"]).1.to_string());
                 } else if request.method() == Method::DELETE {
                     let (_, conditions) = fake::deletion(request).await;
-                    deletions.lock().unwrap().push(conditions);
+                    deletions.lock().push(conditions);
                 }
                 (200, lease("me").to_string())
             }
@@ -171,5 +171,5 @@ async fn a_lease_is_deleted_only_as_it_was_seen() {
         json!({ "uid": "uid-of-dead", "resourceVersion": "7" }),
         json!({ "uid": "uid-of-me" }),
     ];
-    assert_eq!(*deletions.lock().unwrap(), expected);
+    assert_eq!(*deletions.lock(), expected);
 }

@@ -1,9 +1,8 @@
 //! Collects services that have no pod.
 
-use std::{
-    collections::HashSet,
-    sync::{MutexGuard, PoisonError},
-};
+use std::collections::HashSet;
+
+use parking_lot::MutexGuard;
 
 use super::{Look, Memory, Sweeper};
 use crate::pod::{sweeping::judge::is_orphan, watching::SeenService};
@@ -11,7 +10,7 @@ use crate::pod::{sweeping::judge::is_orphan, watching::SeenService};
 impl Memory {
     /// Services that could not be deleted, which is reported once for each of them.
     pub(super) fn stuck(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stuck.lock()
     }
 }
 

@@ -65,16 +65,16 @@ async fn what_another_survivor_is_to_take_is_taken_only_if_it_is_still_there_aft
     let first = look(HashMap::new()).await;
     let share = mine(&first);
     assert!((20..80).contains(&share), "{share} of 100");
-    let left = first.left_now.into_inner().unwrap();
+    let left = first.left_now.into_inner();
     assert_eq!(left.len(), 100 - share);
     // A scan may come at any time.
     let meanwhile = look(left).await;
     assert_eq!(mine(&meanwhile), share);
-    let left = meanwhile.left_now.into_inner().unwrap();
+    let left = meanwhile.left_now.into_inner();
     tokio::time::advance(TURN_OF_OTHERS).await;
     let second = look(left).await;
     assert_eq!(mine(&second), 100);
-    assert!(second.left_now.into_inner().unwrap().is_empty());
+    assert!(second.left_now.into_inner().is_empty());
     let own = Identity {
         owner: Some("me".into()),
         ..orphan(1)
@@ -149,7 +149,7 @@ async fn sweeper(pods: Vec<Value>, services: Vec<Value>) -> (Sweeper, Deletions)
             }
             let (code, answer) = match (method, &*path) {
                 (Method::DELETE, _) => {
-                    deletions.lock().unwrap().push(path);
+                    deletions.lock().push(path);
                     fake::refusal(500, "InternalError", "failed calling webhook")
                 }
                 (Method::GET, path) if path.ends_with("/a") => {
@@ -234,7 +234,7 @@ async fn a_pod_that_answers_is_not_deleted_because_the_watch_is_behind() {
     let channel = Endpoint::from_static("http://127.0.0.1:1").connect_lazy();
     sweeper.make_ours(&pod, "fn", usage, Ok(channel)).await;
     assert!(!sweeper.roster.knows("a"), "the next sweep adopts it");
-    assert!(deletions.lock().unwrap().is_empty());
+    assert!(deletions.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,7 +243,7 @@ async fn a_service_that_cannot_be_deleted_holds_up_no_sweep_and_is_tried_again()
     for sweeps in 1..=3 {
         let swept = timeout(Duration::from_secs(30), sweeper.sweep()).await;
         assert!(swept.is_ok(), "it ends");
-        assert_eq!(deletions.lock().unwrap().len(), sweeps);
+        assert_eq!(deletions.lock().len(), sweeps);
         assert!(sweeper.memory.stuck().contains("a"), "reported once");
     }
 }

@@ -234,9 +234,8 @@ enum End {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use k8s_openapi::api::core::v1::PodTemplate;
+    use parking_lot::Mutex;
     use serde_json::{Value, json};
     use tokio::time::timeout;
 
@@ -261,7 +260,7 @@ mod tests {
         let client = fake::client({
             let asked = Arc::clone(&asked);
             move |request| {
-                let mut asked = asked.lock().unwrap();
+                let mut asked = asked.lock();
                 *asked += 1;
                 answer(request.uri().path(), *asked)
             }
@@ -282,7 +281,7 @@ mod tests {
         };
         let run = followed(client).run(tell);
         let _ = timeout(Duration::from_secs(300), run).await;
-        let asked = *asked.lock().unwrap();
+        let asked = *asked.lock();
         (told, asked)
     }
 

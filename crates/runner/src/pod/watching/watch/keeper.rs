@@ -2,11 +2,7 @@
 //! again whenever the API server no longer has the changes since then (410). Objects
 //! that are not in a new list are gone; the others stay known throughout.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, pin_mut};
 use kube::{
@@ -14,13 +10,14 @@ use kube::{
     runtime::watcher::{self, Event},
 };
 use metrics::pods::WATCHES;
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, watch},
     task::spawn_blocking,
     time::{Instant, sleep, timeout},
 };
 
-use super::{Known, Loss, Watched, lock, pauses::Pauses};
+use super::{Known, Loss, Watched, pauses::Pauses};
 use crate::pod::{
     cluster::{WATCH_SECONDS, api::jittered, as_asked},
     marks::IMAGE_LABEL,
@@ -96,7 +93,7 @@ impl<K: Watched> Keeper<K> {
                 Ok(Event::Delete(Sparse(object))) => self.remove(&object.name_any()),
                 Err(error) => {
                     WATCHES.of(K::COUNTED).interrupted();
-                    lock(&self.known).is_broken = true;
+                    self.known.lock().is_broken = true;
                     let is_expired = is_expired(&error);
                     // Reported once: it is retried until it works again.
                     if !in_trouble && !is_expired {
@@ -114,7 +111,7 @@ impl<K: Watched> Keeper<K> {
             };
             goes_on = false;
             WATCHES.of(K::COUNTED).heard();
-            lock(&self.known).is_broken = false;
+            self.known.lock().is_broken = false;
             if std::mem::take(&mut in_trouble) {
                 tracing::info!("watching {kind} objects of functions again");
             }
@@ -130,7 +127,7 @@ impl<K: Watched> Keeper<K> {
         let seen = object.seen();
         let name = K::name(&seen).clone();
         let now = K::loss(&seen);
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         // Not by `insert` alone, which keeps the old key: the name would be there twice.
         let before = known.objects.remove(&name);
         known.objects.insert(name.clone(), Arc::new(seen));
@@ -143,7 +140,7 @@ impl<K: Watched> Keeper<K> {
     }
 
     pub(super) fn remove(&self, name: &str) -> Vec<Loss> {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         if known.objects.remove(name).is_none() {
             return Vec::new();
         }
@@ -152,7 +149,9 @@ impl<K: Watched> Keeper<K> {
     }
 
     pub(super) fn retain(&self, listed: &HashSet<String>) -> Vec<Loss> {
-        let gone: Vec<String> = lock(&self.known)
+        let gone: Vec<String> = self
+            .known
+            .lock()
             .objects
             .keys()
             .filter(|name| !listed.contains(&***name))
@@ -165,7 +164,7 @@ impl<K: Watched> Keeper<K> {
 impl<K: Watched> Drop for Keeper<K> {
     /// Nobody waits in vain.
     fn drop(&mut self) {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         known.has_ended = true;
         known.waits.clear();
     }

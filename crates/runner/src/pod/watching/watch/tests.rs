@@ -76,7 +76,7 @@ fn what_a_new_list_does_not_have_is_gone() {
 async fn a_pod_that_comes_up_is_followed_until_nothing_will_come_of_it() {
     let (watch, keeper) = keeper();
     let seen = Mutex::new(Vec::new());
-    let look = |pod: &SeenPod| lock(&seen).push(pod.progress.clone());
+    let look = |pod: &SeenPod| seen.lock().push(pod.progress.clone());
     let (lost, (), ()) = futures::join!(watch.follow("a", look), watch.addressed("a"), async {
         for phase in ["Pending", "Running", "Failed"] {
             keeper.apply(&pod("a", phase));
@@ -88,7 +88,7 @@ async fn a_pod_that_comes_up_is_followed_until_nothing_will_come_of_it() {
         Progress::Waiting("its containers".into()),
         Progress::Addressed,
     ];
-    assert_eq!(*lock(&seen), expected);
+    assert_eq!(*seen.lock(), expected);
     assert_eq!(watch.lost("a").await, lost);
 }
 
@@ -127,8 +127,8 @@ fn script(answers: Vec<(u16, String)>) -> (Client, Arc<Mutex<Vec<String>>>) {
             let query = request.uri().query().unwrap_or_default().to_owned();
             let is_watch = query.contains("watch=true");
             let kind = if is_watch { "watch" } else { "list" };
-            lock(&asked).push(kind.to_owned());
-            match lock(&answers).pop_front() {
+            asked.lock().push(kind.to_owned());
+            match answers.lock().pop_front() {
                 Some((SILENT, _)) | None => pending().boxed(),
                 Some(answer) => async move { answer }.boxed(),
             }
@@ -179,7 +179,7 @@ async fn a_watch_whose_version_is_forgotten_lists_anew_and_reports_each_loss_onc
         "c came back; b was there all the time"
     );
     assert_eq!(watch.loss("b"), None);
-    let lists = lock(&asked).iter().filter(|kind| *kind == "list").count();
+    let lists = asked.lock().iter().filter(|kind| *kind == "list").count();
     assert_eq!(lists, 3);
     assert!(
         begin.elapsed() < Duration::from_secs(11),
@@ -203,7 +203,7 @@ async fn after_a_trouble_all_is_known_to_be_well_though_nothing_happens() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert!(watch.is_current() && lost.try_recv().is_err());
     let expected = ["list", "watch", "watch", "watch", "list", "watch"];
-    assert_eq!(*lock(&asked), expected, "one list for all of it");
+    assert_eq!(*asked.lock(), expected, "one list for all of it");
     keep.abort();
 }
 
@@ -217,7 +217,7 @@ async fn an_ailing_api_server_is_asked_ever_less_often_and_found_again_soon() {
     let (watch, keep) = Watch::<Pod>::new(&client, "pods", mpsc::channel(8).0);
     let keep = tokio::spawn(keep);
     tokio::time::sleep(Duration::from_secs(300)).await;
-    let count = lock(&asked).len();
+    let count = asked.lock().len();
     assert!((40..110).contains(&count), "{count} lists in five minutes");
     assert!(!watch.is_synced());
     keep.abort();
