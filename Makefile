@@ -74,7 +74,8 @@ quick: ## Run the quick tests, which need nothing but a compiler
 	cargo test
 
 .PHONY: lint
-lint: ## Check formatting and lints
+lint: ## Check formatting and lints, and that no file has grown over 400 lines
+	@git ls-files -co --exclude-standard '*.rs' | xargs wc -l | awk '$$2 != "total" && $$1 > 400 { print "too long:", $$0; long = 1 } END { exit long }'
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 	cargo fmt --manifest-path starlark-function/Cargo.toml --check

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use registry::Platform;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -93,7 +94,7 @@ impl Layout {
             r#"{"imageLayoutVersion":"1.0.0"}"#,
         )?;
         let (layer, uncompressed) = layout.layer(spec)?;
-        let native = [native_architecture().to_owned()];
+        let native = [Platform::host().architecture];
         let architectures = if spec.architectures.is_empty() {
             &native[..]
         } else {
@@ -278,14 +279,6 @@ fn append<W: Write>(archive: &mut tar::Builder<W>, entry: &Entry) -> Result<()> 
         }
     }
     Ok(())
-}
-
-fn native_architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
 }
 
 /// Passes bytes on and remembers their digest.

@@ -179,10 +179,7 @@ impl FunctionError {
                 )
             }
             Failure::Failed { exit, .. } => {
-                format!(
-                    "failed to evaluate function {function:?}: {}",
-                    describe(*exit)
-                )
+                format!("failed to evaluate function {function:?}: {exit}")
             }
             Failure::UnreadableOutput { reason, .. } => format!(
                 "failed to parse the output of function {function:?}: \
@@ -273,33 +270,6 @@ impl fmt::Display for FunctionError {
 }
 
 impl std::error::Error for FunctionError {}
-
-fn describe(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("exit code {code}"),
-        Exit::Signal(signal) => match signal_name(signal) {
-            Some(name) => format!("killed by signal {signal} ({name})"),
-            None => format!("killed by signal {signal}"),
-        },
-    }
-}
-
-/// The names of the signals by which programs usually end.
-fn signal_name(signal: i32) -> Option<&'static str> {
-    Some(match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        15 => "SIGTERM",
-        _ => return None,
-    })
-}
 
 #[cfg(test)]
 mod tests {

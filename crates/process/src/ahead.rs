@@ -41,8 +41,9 @@ use waiting::{FileId, LOOK, Waiting};
 
 use crate::{
     command::{Command, Variable},
+    error::RunError,
     gate::Gate,
-    run::{Completed, Limits, Program, RunError},
+    run::{Completed, Limits, Program},
 };
 
 /// When a call's process began.

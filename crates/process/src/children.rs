@@ -37,13 +37,6 @@ use crate::{
     sys::{self, Ended},
 };
 
-/// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    Code(i32),
-    Signal(i32),
-}
-
 static CHILDREN: LazyLock<&'static Children> = LazyLock::new(Children::begin);
 
 struct Children {

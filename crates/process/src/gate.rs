@@ -29,7 +29,7 @@ use tokio::{
 pub(crate) use watched::Subject;
 use watched::Watched;
 
-use crate::{command::Command, run::Bound, strays, sys};
+use crate::{command::Command, error::Bound, strays, sys};
 
 /// Calls per processor that may use it when another one begins: enough to keep
 /// it busy while others read and write, not more than it can turn to.

@@ -26,6 +26,8 @@ mod children;
 mod command;
 mod confine;
 mod dead_end;
+mod error;
+mod exit;
 mod gate;
 mod holder;
 pub mod memory;
@@ -35,15 +37,17 @@ mod sys;
 
 pub use ahead::{Ahead, Begin, Bounds};
 pub use capture::Log;
-pub use children::{Exit, adopt_orphans, end_all};
+pub use children::{adopt_orphans, end_all};
 pub use command::{Command, Environment, Variable};
 pub use confine::{
     Offered, OfferedInContainer, PROCESSES, Profile, confine_beside, confine_in_container,
     remove_temporary_directories,
 };
+pub use error::{Bound, RunError};
+pub use exit::Exit;
 pub use gate::Gate;
 pub use holder::Holder;
-pub use run::{Bound, Completed, Limits, RunError, run};
+pub use run::{Completed, Limits, run};
 pub use sys::{
     close_on_exec_from, give_back_freed_memory, keep_freed_memory, raise_descriptor_limit,
 };

@@ -1,8 +1,6 @@
 //! One call: feed, capture, wait, and end everything.
 
-use std::{
-    convert::Infallible, fmt, future::pending, io, os::fd::OwnedFd, path::PathBuf, time::Duration,
-};
+use std::{convert::Infallible, future::pending, io, os::fd::OwnedFd, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use metrics::processes;
@@ -16,12 +14,13 @@ use tokio::{
 
 use crate::{
     capture::{CaptureError, Log, capture, capture_log},
-    children::{self, Call, Exit, Started},
+    children::{self, Call, Started},
     command::{Command, Variable},
     confine::{Scratch, limits::Mark},
-    gate::{Outgrown, Over, Place, Refused, Subject},
-    holder::{self, Holder},
-    strays,
+    error::{Bound, RunError},
+    exit::Exit,
+    gate::{Outgrown, Over, Place, Subject},
+    holder, strays,
     sys::{self, Ended},
 };
 
@@ -61,83 +60,6 @@ pub struct Completed {
     pub exit: Exit,
     pub stdout: Bytes,
     pub log: Bytes,
-}
-
-/// Why a program did not run to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    #[error("cannot start {}", program.display())]
-    Start { program: PathBuf, source: io::Error },
-    #[error("output exceeds {limit} bytes")]
-    OutputTooLarge { limit: usize },
-    #[error("deadline exceeded")]
-    DeadlineExceeded { log: Bytes },
-    /// The program has ended, but something that it started did not close the
-    /// standard output in time, so that nobody knows whether it is whole.
-    #[error("standard output is held open")]
-    OutputHeldOpen { holder: Option<Holder>, log: Bytes },
-    #[error("cannot read output")]
-    Read(#[source] io::Error),
-    /// The program was ended, or not even started, for want of memory.
-    #[error("not enough memory: {needed} bytes needed, {available} available")]
-    NotEnoughMemory {
-        /// What it had when it was ended, now or last time.
-        needed: u64,
-        /// What there was for it, in bytes.
-        available: u64,
-        has_run: bool,
-        /// No other program was in its way.
-        was_alone: bool,
-    },
-    /// The program was ended because it took more than its profile allows.
-    #[error("{bound}")]
-    OverBound { bound: Bound, log: Bytes },
-    /// No room became free in time.
-    #[error("{running} calls run and {queued} wait")]
-    NotBegunInTime { running: usize, queued: usize },
-}
-
-/// What a program took more of than its profile allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
-    /// In bytes.
-    Memory {
-        had: u64,
-        most: u64,
-    },
-    Processes {
-        had: usize,
-        most: usize,
-    },
-    /// In bytes; too many files to count have all of them.
-    TemporaryFiles {
-        had: u64,
-        most: u64,
-    },
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory { had, most } => {
-                let (had, most) = (had >> 20, most >> 20);
-                write!(f, "it had {had} MiB of memory, and may have {most} MiB")
-            }
-            Self::Processes { had, most } => {
-                write!(f, "it had {had} processes, and may have {most}")
-            }
-            Self::TemporaryFiles { had: u64::MAX, .. } => {
-                f.write_str("it had more temporary files than can be counted")
-            }
-            Self::TemporaryFiles { had, most } => {
-                let (had, most) = (had >> 20, most >> 20);
-                write!(
-                    f,
-                    "it had {had} MiB of temporary files, and may have {most} MiB"
-                )
-            }
-        }
-    }
 }
 
 /// Runs `command` on `input`. Dropping the future ends the program, too.
@@ -318,20 +240,6 @@ enum Interrupted {
     Read(io::Error),
     Outgrown(Outgrown),
     OverBound(Bound),
-}
-
-impl From<Refused> for RunError {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::NeverFits { needed, available } => Self::NotEnoughMemory {
-                needed,
-                available,
-                has_run: false,
-                was_alone: true,
-            },
-            Refused::Late { running, queued } => Self::NotBegunInTime { running, queued },
-        }
-    }
 }
 
 impl From<CaptureError> for Interrupted {

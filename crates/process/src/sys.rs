@@ -16,7 +16,7 @@ use std::{
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::children::Exit;
+use crate::exit::Exit;
 
 /// How a child ended, and the most memory that it had, as the kernel counts it:
 /// its own or that of a child of its own, whichever is more.

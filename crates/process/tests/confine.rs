@@ -1,6 +1,6 @@
 //! What confined programs can and cannot do, shown with programs that every system has.
 //! Confinement counts for a whole process, so these tests have one of their own. What it
-//! keeps from a program that means harm is in `acceptance/tests/confinement.rs`.
+//! keeps from a program that means harm is in `acceptance/tests/confinement`.
 #![allow(clippy::unwrap_used)]
 
 use std::{

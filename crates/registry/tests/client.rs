@@ -13,8 +13,9 @@ use std::{
     time::Duration,
 };
 
+use causes::in_full;
 use registry::{Metadata, Timeouts, Transport};
-use support::{Asking, Documents, Log, Server, assert_says, respond, told, with};
+use support::{Asking, Documents, Log, Server, assert_says, respond, with};
 use tokio::{task::JoinSet, time::Instant};
 
 const USER_PASSWORD: &str = "Basic dXNlcjpwYXNzd29yZA==";
@@ -287,7 +288,7 @@ async fn every_refusal_has_words_of_its_own() {
         };
         let asking = Asking::with(&auths, Timeouts::default());
         let error = asking.fetch(&format!("{host}/fn:v1")).await.unwrap_err();
-        let text = told(&error);
+        let text = in_full(&error);
         assert!(text.contains(expected), "{expected}: {text}");
         assert_eq!(
             server.lines().len() - before,

@@ -17,11 +17,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use causes::in_full;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame};
 use registry::{Digest, FetchError, Timeouts, Transport};
 use rustls::{ServerConfig, pki_types::PrivateKeyDer};
-use support::{Asking, Documents, Server, TIMEOUTS, assert_says, respond, told, with};
+use support::{Asking, Documents, Server, TIMEOUTS, assert_says, respond, with};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::TcpListener,
@@ -34,7 +35,7 @@ const PASSWORD: &str = r#"{"username":"user","password":"pa55word"}"#;
 /// The kind of an error; if it is another, all that it says.
 macro_rules! assert_failure {
     ($error:expr, $kind:pat) => {
-        assert!(matches!($error, $kind), "{}", told(&$error))
+        assert!(matches!($error, $kind), "{}", in_full(&$error))
     };
 }
 

@@ -7,9 +7,10 @@ mod support;
 
 use std::sync::Arc;
 
+use causes::in_full;
 use parking_lot::Mutex;
 use registry::Timeouts;
-use support::{Asking, Log, Server, respond, told, with};
+use support::{Asking, Log, Server, respond, with};
 
 /// Every form in which the test's secrets might be seen.
 const SECRETS: &[&str] = &[
@@ -67,7 +68,11 @@ async fn no_secret_is_ever_shown() {
             let image = format!("{}/{repository}:v1", echo.host());
             let (found, report) = asking.inspect(&image).await;
             let error = found.unwrap_err();
-            shown += &format!("{} {error:?} {report:?} {:?}", told(&error), asking.client);
+            shown += &format!(
+                "{} {error:?} {report:?} {:?}",
+                in_full(&error),
+                asking.client
+            );
         }
     }
     for seen in echo.seen() {

@@ -13,9 +13,10 @@ use std::{
     time::Duration,
 };
 
+use causes::in_full;
 use http::Response;
 use registry::{FetchError, Reference, TagLists, Timeouts};
-use support::{Asking, Body, Seen, Server, assert_says, respond, told, with};
+use support::{Asking, Body, Seen, Server, assert_says, respond, with};
 use tokio::{task::JoinSet, time::Instant};
 
 const USER_PASSWORD: &str = "Basic dXNlcjpwYXNzd29yZA==";
@@ -151,7 +152,7 @@ async fn more_tags_or_bytes_than_any_function_has_are_refused() {
     assert!(
         matches!(error, FetchError::TooManyTags { .. }),
         "{}",
-        told(&error)
+        in_full(&error)
     );
     assert_eq!(long.lines().len(), 3);
 }

@@ -7,9 +7,10 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
+use causes::in_full;
 use parking_lot::Mutex;
 use registry::{FetchError, Timeouts};
-use support::{Asking, Documents, TIMEOUTS, assert_says, told};
+use support::{Asking, Documents, TIMEOUTS, assert_says};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -60,7 +61,7 @@ async fn fails_in_time(host: &str) {
         .unwrap_err();
     let took = began.elapsed();
     let enough = TIMEOUTS.total + Duration::from_millis(300);
-    assert!(took < enough, "{took:?}: {}", told(&error));
+    assert!(took < enough, "{took:?}: {}", in_full(&error));
 }
 
 #[tokio::test]
@@ -94,7 +95,11 @@ async fn a_request_has_less_time_than_all_of_them() {
         .inspect(&format!("{host}/fn:v1"))
         .await;
     let error = found.unwrap_err();
-    assert!(matches!(error, FetchError::Slow { .. }), "{}", told(&error));
+    assert!(
+        matches!(error, FetchError::Slow { .. }),
+        "{}",
+        in_full(&error)
+    );
     assert!(
         began.elapsed() < Duration::from_secs(5),
         "{:?}",

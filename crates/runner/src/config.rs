@@ -199,7 +199,7 @@ impl Config {
             tls: TlsConfig::read(flags)?,
             log: LogConfig {
                 level: flags.get("log-level", log_level)?,
-                json: flags.get("log-format", log_format)?,
+                json: flags.get("log-format", json)?,
             },
             status: flags.get("status", visible)?,
             shown: Configuration::of(flags, FLAGS, &runtimes.disabled(), env::vars()),
@@ -352,7 +352,8 @@ fn visible(text: &str) -> Result<Visible, &'static str> {
     }
 }
 
-pub(crate) fn log_format(text: &str) -> Result<bool, &'static str> {
+/// Whether JSON is wanted, and not text for people.
+pub(crate) fn json(text: &str) -> Result<bool, &'static str> {
     match text {
         "text" => Ok(false),
         "json" => Ok(true),

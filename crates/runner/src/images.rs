@@ -1,7 +1,5 @@
 //! How callers name functions, and how their registries are asked.
 
-use std::error::Error;
-
 use registry::{Client, Keychain, Reference, Timeouts, Transport};
 use service::EvaluateError;
 
@@ -25,17 +23,6 @@ pub(crate) fn parse(image: &str) -> Result<Reference, EvaluateError> {
             reason: reason.to_string(),
         },
     )
-}
-
-/// An error with its causes.
-pub(crate) fn in_full(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// A client for registries as the flags describe them.

@@ -85,7 +85,7 @@ fn not_listed(
         "cannot find out which of its tags satisfies {:?}, because {host} does not list them: {}; \
          name a version instead of the constraint",
         constraint.to_string(),
-        images::in_full(error)
+        causes::in_full(error)
     );
     match error {
         MetadataError::Deadline { .. } => EvaluateError::NoPodInTime {

@@ -3,6 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use causes::in_full;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -226,15 +227,4 @@ fn authority(text: &[u8]) -> io::Result<RootCertStore> {
     } else {
         Ok(roots)
     }
-}
-
-/// An error with its causes.
-fn in_full(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -140,7 +140,7 @@ fn the_default_keychain_asks_its_helpers() -> Result<()> {
         (
             json!({ "credsStore": "test" }),
             "echo the vault is locked; exit 3".to_owned(),
-            Some("it ended with exit code 3: the vault is locked"),
+            Some("it failed (exit code 3): the vault is locked"),
         ),
         (
             json!({ "credsStore": "test" }),

@@ -10,7 +10,7 @@ use rustix::process::Pid;
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{Over, Shared, plan::Ticket, watched::Watched};
-use crate::{confine::scratch, run::Bound};
+use crate::{confine::scratch, error::Bound};
 
 /// How long after a measurement the next one begins, and the first one after a start: most
 /// calls have ended by then.

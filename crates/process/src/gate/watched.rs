@@ -21,7 +21,7 @@ use crate::{
         self, PROCESSES, Profile, Scratch,
         limits::{self, Mark},
     },
-    run::Bound,
+    error::Bound,
     strays::{self, CallId},
     sys,
 };

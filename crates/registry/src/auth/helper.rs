@@ -24,8 +24,8 @@ pub enum HelperError {
     Name(String),
     #[error(transparent)]
     Run(#[from] RunError),
-    #[error("it ended with {end}: {message}")]
-    Failed { end: String, message: String },
+    #[error("it failed ({exit}): {message}")]
+    Failed { exit: Exit, message: String },
     #[error("its answer is not the JSON of a credential helper")]
     Answer,
 }
@@ -99,10 +99,7 @@ async fn run(helper: &str, server: &str, deadline: Instant) -> Result<Option<Ans
         told
     };
     Err(HelperError::Failed {
-        end: match completed.exit {
-            Exit::Code(code) => format!("exit code {code}"),
-            Exit::Signal(signal) => format!("signal {signal}"),
-        },
+        exit: completed.exit,
         message: told.trim().chars().take(300).collect(),
     })
 }

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use causes::in_full;
 use tokio::time::Instant;
 
-use super::{FetchError, session::Session, wire::with_causes};
+use super::{FetchError, session::Session};
 use crate::{
     transport::{ConnectError, Connection, TlsPath},
     url::{Endpoint, Scheme},
@@ -38,7 +39,7 @@ impl Session<'_> {
         let connected = self.client.connector.connect(endpoint, patience).await;
         let outcome = match &connected {
             Ok(connection) => connection.path.to_string(),
-            Err(error) => with_causes(error),
+            Err(error) => in_full(error),
         };
         self.report.end(noted, outcome, began.elapsed());
         let connection = connected?;

@@ -1,8 +1,9 @@
 //! Sends requests: redirects, time limits, and the record of each exchange.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
+use causes::in_full;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use metrics::registries::{self, Outcome};
@@ -105,7 +106,7 @@ impl Session<'_> {
         };
         let outcome = match &answer {
             Ok(answer) => answer.status.to_string(),
-            Err(error) => with_causes(error),
+            Err(error) => in_full(error),
         };
         let counted = match &answer {
             Ok(answer) => Outcome::of_status(answer.status.as_u16()),
@@ -226,16 +227,4 @@ impl Session<'_> {
             ));
         }
     }
-}
-
-/// An error and its causes, on one line.
-pub(super) fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

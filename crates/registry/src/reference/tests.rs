@@ -233,3 +233,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_pinned_reference_names_the_digest_instead_of_the_tag() {
+    let digest: Digest = format!("sha256:{}", "1".repeat(64)).parse().unwrap();
+    for (image, name) in [
+        ("ghcr.io/a/fn:v1", "ghcr.io/a/fn"),
+        ("registry.local:5000/fn", "registry.local:5000/fn"),
+        ("registry.local:5000/fn:V1", "registry.local:5000/fn"),
+        ("fn", "docker.io/library/fn"),
+    ] {
+        let reference: Reference = image.parse().unwrap();
+        let pinned = reference.pinned(&digest).to_string();
+        assert_eq!(pinned, format!("{name}@{digest}"));
+    }
+}

@@ -190,7 +190,7 @@ impl Asking {
 }
 
 pub fn assert_says(error: &FetchError, words: &str) {
-    let said = told(error);
+    let said = causes::in_full(error);
     assert!(said.contains(words), "{said}");
 }
 
@@ -223,15 +223,4 @@ impl Write for Log {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// The error with all its causes, as a person reads it.
-pub fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

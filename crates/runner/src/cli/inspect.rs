@@ -27,7 +27,7 @@ use versions::Constraint;
 
 use crate::{
     args::{DEFAULT_IMAGE_PREFIX, REGISTRIES},
-    config::{LogConfig, RegistryConfig},
+    config::{LogConfig, RegistryConfig, json},
     exec::bundled,
     images, logging,
     wanted::{Wanted, wanted},
@@ -148,21 +148,13 @@ fn parse(mut words: Vec<OsString>) -> Result<Option<Inquiry>, String> {
     Ok(Some(Inquiry {
         reference: parse(&image)?,
         constraint,
-        json: flags.get("o", format).map_err(complain)?,
+        json: flags.get("o", json).map_err(complain)?,
         timeout: flags
             .get("timeout", value::positive_duration)
             .map_err(complain)?,
         config: RegistryConfig::read(&flags).map_err(complain)?,
         policy: crate::config::file(&flags, "policy").map_err(complain)?,
     }))
-}
-
-fn format(text: &str) -> Result<bool, &'static str> {
-    match text {
-        "text" => Ok(false),
-        "json" => Ok(true),
-        _ => Err("text or json"),
-    }
 }
 
 fn run(inquiry: &Inquiry) -> anyhow::Result<ExitCode> {

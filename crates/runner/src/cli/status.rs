@@ -17,7 +17,7 @@ use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, time::timeout};
 
-use crate::{config::log_format, status::View};
+use crate::{config::json, status::View};
 
 static FLAGS: &[Group] = &[Group {
     title: "Flags",
@@ -83,7 +83,7 @@ fn parse(words: Vec<OsString>) -> Result<Option<Inquiry>, String> {
     Ok(Some(Inquiry {
         address: flags.text("address").map_err(complain)?,
         watch: flags.switch("watch").map_err(complain)?,
-        json: flags.get("o", log_format).map_err(complain)?,
+        json: flags.get("o", json).map_err(complain)?,
     }))
 }
 

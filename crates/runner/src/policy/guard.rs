@@ -8,6 +8,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use causes::in_full;
 use parking_lot::Mutex;
 use registry::{Client, Digest, PublicKey, Reference, SignatureLists, signed_by};
 use service::EvaluateError;
@@ -17,7 +18,6 @@ use super::{
     Current,
     rules::{Decision, Mode, Policy, Runtime, Subject, Verify},
 };
-use crate::images::in_full;
 
 /// More images than any cluster runs; beyond it everything is verified again.
 const MOST_VERDICTS: usize = 10_000;

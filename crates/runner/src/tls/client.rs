@@ -3,6 +3,7 @@
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
+use causes::in_full;
 use goflags::{FlagError, Flags, Group, flag};
 use hyper_util::rt::TokioIo;
 use rustls::{
@@ -16,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 
 use super::settings::{ALPN, certificates, private_key, provider, read, roots};
-use crate::{config, images::in_full};
+use crate::config;
 
 pub(crate) const FLAGS: Group = Group {
     title: "TLS",

@@ -9,8 +9,9 @@
 
 mod turns;
 
-use std::{error::Error as _, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
+use causes::in_full;
 use kube::Error;
 use tokio::time::{sleep, timeout};
 use turns::{End, Turn, Turns};
@@ -98,19 +99,7 @@ impl From<Error> for ApiError {
                     retry_after: as_asked(seconds.into()),
                 }
             }
-            error => {
-                let mut message = error.to_string();
-                let mut source = error.source();
-                while let Some(cause) = source {
-                    let cause_text = cause.to_string();
-                    if !message.ends_with(&cause_text) {
-                        message.push_str(": ");
-                        message.push_str(&cause_text);
-                    }
-                    source = cause.source();
-                }
-                Self::silence(message)
-            }
+            error => Self::silence(in_full(&error)),
         }
     }
 }

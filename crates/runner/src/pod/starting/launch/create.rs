@@ -1,5 +1,6 @@
 //! Creates the objects of a function: its pod and the service in front of it.
 
+use causes::in_full;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::PostParams;
 use registry::{Image, Reference};
@@ -7,7 +8,6 @@ use tokio::time::Instant;
 
 use super::{PodLauncher, ServiceOwners};
 use crate::{
-    images::in_full,
     pod::{
         cluster::api::{ApiError, Step},
         objects::Objects,
@@ -49,7 +49,8 @@ impl PodLauncher {
             namespace: &self.objects.namespace,
             image: function,
             digest: &digest,
-            pinned: &pinned(reference, &digest),
+            // What the node pulls is what was looked at.
+            pinned: &reference.pinned(&image.digest).to_string(),
             entrypoint: &image.command,
             max_message_size: self.materials.max_message_size,
             pull_secret,
@@ -127,17 +128,6 @@ async fn post(
         Err(error) => return Err(refused("pod", error)),
     }
     Ok(service)
-}
-
-/// The image by its digest: what the node pulls is what was looked at.
-fn pinned(reference: &Reference, digest: &str) -> String {
-    let text = reference.to_string();
-    let name = text.split('@').next().unwrap_or(&text);
-    let name = match (name.rsplit_once(':'), reference.tag()) {
-        (Some((name, _)), Some(_)) => name,
-        _ => name,
-    };
-    format!("{name}@{digest}")
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use std::{sync::Once, time::Duration};
 
+use causes::in_full;
 use kube::api::LogParams;
 use registry::MetadataError;
 use tokio::time::timeout;
 
 use super::PodLauncher;
 use crate::{
-    images::in_full,
     pod::watching::{Progress, SeenPod},
     policy::Refused,
     pool::{Failure, Outlook},

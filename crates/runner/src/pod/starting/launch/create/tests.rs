@@ -21,21 +21,6 @@ use crate::pod::{
     watching::Watch,
 };
 
-#[test]
-fn pods_are_pinned_to_the_digest_that_was_resolved() {
-    for (image, name) in [
-        ("ghcr.io/a/fn:v1", "ghcr.io/a/fn@sha256:1"),
-        ("registry.local:5000/fn", "registry.local:5000/fn@sha256:1"),
-        (
-            "registry.local:5000/fn:V1",
-            "registry.local:5000/fn@sha256:1",
-        ),
-        ("fn", "docker.io/library/fn@sha256:1"),
-    ] {
-        assert_eq!(pinned(&image.parse().unwrap(), "sha256:1"), name);
-    }
-}
-
 /// What the API server has been asked for.
 #[derive(Default)]
 struct Asked {
