@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    io::{BufRead as _, BufReader, ErrorKind, Write as _},
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, OnceLock},
@@ -89,22 +89,6 @@ pub fn binary(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// A program that was just copied may be busy for a moment: another test's process, not yet a
-/// program of its own, holds what was open when it began.
-fn spawn(command: &mut Command) -> Child {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match command.spawn() {
-            Err(busy)
-                if busy.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < deadline =>
-            {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            child => return child.expect("the server starts"),
-        }
-    }
-}
-
 /// Where `make build-starlark` and cargo leave the program.
 fn starlark_program() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -178,7 +162,7 @@ impl Server {
             // Tests run beside each other.
             .env("OTEL_EXPORTER_PROMETHEUS_PORT", "0")
             .stderr(Stdio::piped());
-        let mut child = spawn(&mut command);
+        let mut child = command.spawn().expect("the server starts");
         let stderr = child.stderr.take().expect("a pipe");
         let log = Arc::new(Log::default());
         let writer = Arc::clone(&log);

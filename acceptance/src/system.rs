@@ -3,10 +3,25 @@
 use std::{
     collections::{HashMap, HashSet},
     fs,
+    path::Path,
+    process::Command,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Copies a program that is to be started. Another process does it: if this one did, a start
+/// in another thread could inherit the open file, and "Text file busy" would be the answer.
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp")
+        .args([from.as_ref(), to.as_ref()])
+        .status();
+    assert!(
+        copied.expect("cp").success(),
+        "no copy of {:?}",
+        from.as_ref()
+    );
+}
 
 /// The processes below `pid`, with their names.
 pub fn descendants(pid: u32) -> Vec<(u32, String)> {

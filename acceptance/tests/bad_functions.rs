@@ -117,14 +117,14 @@ async fn what_a_helper_writes_after_the_functions_end_is_part_of_the_list() {
 
 #[tokio::test]
 async fn a_deadline_before_the_helpers_last_item_is_an_error_that_names_it() {
-    let name = "leaves-the-last-item-to-a-helper";
+    let name = "leaves-a-helper";
     for server in [Server::runner(&[]), Server::wrapper(name)] {
-        let answer = evaluate_within(&server, call(name, OPEN_LIST), Duration::from_millis(700));
+        let answer = evaluate_within(&server, call(name, OPEN_LIST), Duration::from_secs(3));
         let status = answer.await.unwrap_err();
         assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
         for word in [
             &image(name)[..],
-            "(leaves-the-last)",
+            "(leaves-a-helper)",
             "standard output open",
         ] {
             assert!(status.message().contains(word), "{}", status.message());

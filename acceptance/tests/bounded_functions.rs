@@ -24,6 +24,8 @@ const DELAY: Duration = Duration::from_millis(100);
 const BESIDE: usize = 100;
 /// How many of them are made at a time.
 const CALLERS: usize = 4;
+/// How often others may have to wait before that is the runner's doing.
+const TRIES: usize = 3;
 
 /// A runner with as much memory as a small container has.
 fn small_runner(cgroup: &Cgroup) -> Server {
@@ -173,6 +175,19 @@ fn nearly_all(mut times: Vec<Duration>) -> Duration {
     times[times.len() * 19 / 20]
 }
 
+/// The least time of some tries, until one is below `enough`: a busy machine holds calls up
+/// now and then, a runner that does so does it every time.
+async fn least(enough: Duration, mut tried: impl AsyncFnMut() -> Duration) -> Duration {
+    let mut least = Duration::MAX;
+    for _ in 0..TRIES {
+        least = least.min(tried().await);
+        if least < enough {
+            break;
+        }
+    }
+    least
+}
+
 /// Small calls, as long as hostile ones run: so many of them at a time, each again when it
 /// has ended, until there are times enough. What they end with, and [`nearly_all`].
 async fn beside(
@@ -233,6 +248,7 @@ async fn what_wants_all_memory_or_all_time_fails_alone() {
     let server = small_runner(&cgroup);
     let channel = server.connect().await;
     let alone = nearly_all(small_calls(&channel, BESIDE).await);
+    let enough = alone + DELAY;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let long = Duration::from_secs(60);
     let soon = Duration::from_millis(300);
@@ -253,16 +269,21 @@ async fn what_wants_all_memory_or_all_time_fails_alone() {
         (many_expressions(300), soon / 5, processors, &is_late),
     ] {
         let image = call.image.clone();
-        let (answers, time) = beside(&channel, at_a_time, &call, deadline).await;
+        let tried = async || {
+            let (answers, time) = beside(&channel, at_a_time, &call, deadline).await;
+            for answer in answers {
+                let status = answer.expect_err(&image);
+                assert!(ends(&status), "{image}: {status:?}");
+            }
+            time
+        };
+        let time = least(enough, tried).await;
         assert!(
-            time < alone + DELAY,
+            time < enough,
             "{image}, {at_a_time} at a time: others took {time:?} instead of {alone:?}"
         );
-        for answer in answers {
-            let status = answer.expect_err(&image);
-            assert!(ends(&status), "{image}: {status:?}");
-        }
     }
-    let after = nearly_all(small_calls(&channel, BESIDE).await);
-    assert!(after < alone + DELAY, "{after:?} instead of {alone:?}");
+    let tried = async || nearly_all(small_calls(&channel, BESIDE).await);
+    let after = least(enough, tried).await;
+    assert!(after < enough, "{after:?} instead of {alone:?}");
 }

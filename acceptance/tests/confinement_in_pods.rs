@@ -18,8 +18,8 @@ fn wrapper_with(temporary: Option<&str>) -> Server {
     let folder = TempDir::new().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
     let [server, hostile] = ["wrapper-server", "hostile"].map(|name| folder.path().join(name));
-    fs::copy(binary("wrapper-server"), &server).expect("a copy");
-    fs::copy(env!("CARGO_BIN_EXE_hostile"), &hostile).expect("a copy");
+    system::copy_program(binary("wrapper-server"), &server);
+    system::copy_program(env!("CARGO_BIN_EXE_hostile"), &hostile);
     let mut command = if rustix::process::getuid().is_root() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=10001", "--regid=10001", "--clear-groups"]);

@@ -55,12 +55,21 @@ async fn ten_thousand_calls_leave_descriptors_and_memory_flat() {
     let memory = system::resident_kib(server.pid());
     calls(10_000).await;
     server.assert_nothing_left_running();
-    assert_eq!(system::open_descriptors(server.pid()), descriptors);
-    let after = system::resident_kib(server.pid());
-    assert!(
-        after < memory + 4 * 1024,
-        "{memory} KiB before, {after} KiB after"
-    );
+    descriptors_return_to(&server, descriptors);
+    system::wait_until("memory kept", || match system::resident_kib(server.pid()) {
+        after if after < memory + 4 * 1024 => Ok(()),
+        after => Err(format!("{memory} KiB before, {after} KiB after")),
+    });
+}
+
+/// What was open for calls is closed a moment after them.
+fn descriptors_return_to(server: &Server, before: usize) {
+    system::wait_until("descriptors left", || {
+        match system::open_descriptors(server.pid()) {
+            now if now <= before => Ok(()),
+            now => Err(format!("{before} before, {now} now")),
+        }
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,12 +131,7 @@ async fn a_thousand_callers_that_give_up_leave_nothing_running() {
             calls.join_all().await;
         }
         server.assert_nothing_left_running();
-        system::wait_until("descriptors left", || {
-            match system::open_descriptors(server.pid()) {
-                now if now <= descriptors => Ok(()),
-                now => Err(format!("{descriptors} before, {now} now")),
-            }
-        });
+        descriptors_return_to(&server, descriptors);
         // Nobody's place is taken, and the connection still works.
         assert!(evaluate(channel.clone(), call(name, LIST)).await.is_ok());
     }
@@ -281,20 +285,21 @@ async fn the_drain_is_bounded_and_ends_what_still_runs() {
     hanging.assert_cut_off().await;
 }
 
+/// Far less than a server takes that waits for its calls or its callers, which is 25 s or more;
+/// far more than it takes to end, also on a busy machine.
+const AT_ONCE: Duration = Duration::from_secs(15);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_it_at_once() {
-    for mut server in [Server::runner(&[]), Server::wrapper("hangs")] {
+    let runner = Server::runner(&["--drain-timeout=60s"]);
+    for mut server in [runner, Server::wrapper("hangs")] {
         let hanging = Hanging::on(&server).await;
         server.terminate();
         server.wait_for_log("stopping");
         let begin = Instant::now();
         server.terminate();
         assert_eq!(server.wait().code(), Some(1));
-        assert!(
-            begin.elapsed() < Duration::from_secs(2),
-            "{:?}",
-            begin.elapsed()
-        );
+        assert!(begin.elapsed() < AT_ONCE, "{:?}", begin.elapsed());
         hanging.assert_cut_off().await;
     }
 }
@@ -334,17 +339,19 @@ async fn after_sigterm_callers_that_have_not_heard_of_it_are_still_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigint_and_a_second_signal_do_not_wait_for_anybody() {
-    let mut server = Server::runner(&["--lame-duck=20s"]);
+    // The lame duck is a part of the drain.
+    let patient = ["--lame-duck=60s", "--drain-timeout=60s"];
+    let mut server = Server::runner(&patient);
     server.interrupt();
     let begin = Instant::now();
     assert_eq!(server.wait().code(), Some(0));
-    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert!(begin.elapsed() < AT_ONCE, "{:?}", begin.elapsed());
 
-    let mut server = Server::runner(&["--lame-duck=20s"]);
+    let mut server = Server::runner(&patient);
     server.terminate();
     server.wait_for_log("new calls are still answered");
     let begin = Instant::now();
     server.terminate();
     assert_eq!(server.wait().code(), Some(1));
-    assert!(begin.elapsed() < Duration::from_secs(2));
+    assert!(begin.elapsed() < AT_ONCE, "{:?}", begin.elapsed());
 }

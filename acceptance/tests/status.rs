@@ -126,16 +126,17 @@ async fn calls_under_way_are_seen_and_gone_afterwards_also_if_their_caller_leave
     let server = Server::runner(&[]);
     let address = server.status_address();
     let channel = server.connect().await;
-    evaluate(channel.clone(), call("takes-a-second", LIST))
-        .await
-        .unwrap();
+    let lasting = |seconds| call("takes-its-time", format!("{LIST}# seconds: {seconds}\n"));
+    // Only what has succeeded once has a series of its own.
+    evaluate(channel.clone(), lasting(0)).await.unwrap();
     let in_flight = || {
         let metrics = get(&address, "/metrics").body;
-        let begin = "function_runner_evaluations_in_flight{function=\"test/takes-a-second\"";
+        let begin = "function_runner_evaluations_in_flight{function=\"test/takes-its-time\"";
         series(&metrics, begin).unwrap_or_default()
     };
+    // They do not end by themselves while this test waits for anything.
     let calls: Vec<_> = (0..2)
-        .map(|_| tokio::spawn(evaluate(channel.clone(), call("takes-a-second", LIST))))
+        .map(|_| tokio::spawn(evaluate(channel.clone(), lasting(300))))
         .collect();
     tokio::task::block_in_place(|| {
         system::wait_until("calls under way", || match in_flight() {
@@ -153,7 +154,7 @@ async fn calls_under_way_are_seen_and_gone_afterwards_also_if_their_caller_leave
         });
     });
     let metrics = get(&address, "/metrics").body;
-    let begin = "function_runner_evaluations_total{function=\"test/takes-a-second\",version=\"v1\",runtime=\"exec\",code=\"CANCELLED\"}";
+    let begin = "function_runner_evaluations_total{function=\"test/takes-its-time\",version=\"v1\",runtime=\"exec\",code=\"CANCELLED\"}";
     assert_eq!(series(&metrics, begin), Some(2.0), "{metrics}");
 }
 

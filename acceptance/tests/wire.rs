@@ -13,7 +13,7 @@ use acceptance::{
 };
 use bytes::Bytes;
 use h2::client::SendRequest;
-use tokio::{net::TcpStream, task::JoinSet, time::timeout};
+use tokio::{net::TcpStream, sync::RwLock, task::JoinSet, time::timeout};
 use tonic::Code;
 
 const EVALUATE: &str = "/evaluator.FunctionEvaluator/EvaluateFunction";
@@ -23,6 +23,10 @@ const QUICK: Duration = Duration::from_secs(3);
 
 /// What the server may ever have needed in these tests.
 const MOST_KIB: u64 = 200 * 1024;
+
+/// Written by tests with a thousand callers, read by those that measure how long a call takes:
+/// beside a thousand others that says nothing about the server.
+static CROWD: RwLock<()> = RwLock::const_new(());
 
 async fn assert_well(server: &Server) {
     let begin = Instant::now();
@@ -36,6 +40,7 @@ async fn assert_well(server: &Server) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_are_reset_as_soon_as_they_are_made_end_their_connection() {
+    let _no_crowd = CROWD.read().await;
     let server = Server::runner(&[]);
     let block = headers(EVALUATE);
     for _ in 0..10 {
@@ -58,6 +63,7 @@ async fn calls_that_are_reset_as_soon_as_they_are_made_end_their_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn frames_that_make_no_sense_end_their_connection_and_nothing_else() {
+    let _no_crowd = CROWD.read().await;
     let server = Server::runner(&[]);
     let begun = frame(kind::HEADERS, END_HEADERS, 1, &headers(EVALUATE));
     let bad: Vec<(&str, Vec<u8>)> = vec![
@@ -134,6 +140,7 @@ async fn frames_that_make_no_sense_end_their_connection_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_message_and_bad_lengths_are_refused_in_words() {
+    let _no_crowd = CROWD.read().await;
     let server = Server::runner(&[]);
     let mut client = connect(&server).await;
     let two = [message(LIST.as_bytes()), message(LIST.as_bytes())].concat();
@@ -147,6 +154,7 @@ async fn a_second_message_and_bad_lengths_are_refused_in_words() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_do_not_come_are_given_up_after_20_seconds() {
+    let _no_crowd = CROWD.read().await;
     let server = Server::runner(&[]);
     let begin = Instant::now();
     let address = server.address();
@@ -197,6 +205,7 @@ async fn a_connection_has_at_most_1024_streams() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_2500_connections_the_idle_ones_make_room_for_callers() {
+    let _no_crowd = CROWD.read().await;
     system::raise_descriptor_limit();
     let server = Server::runner(&[]);
     let busy = server.connect().await;
@@ -236,6 +245,7 @@ async fn of_2500_connections_the_idle_ones_make_room_for_callers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_callers_with_six_megabytes_each_are_answered_or_refused() {
+    let _crowd = CROWD.write().await;
     let server = Server::runner(&["--memory-budget=512Mi"]);
     a_thousand_large_calls(&server).await;
     let peak = system::peak_kib(server.pid());
@@ -248,6 +258,7 @@ async fn a_thousand_callers_with_six_megabytes_each_are_answered_or_refused() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root and a cgroup for memory"]
 async fn a_thousand_large_calls_do_not_end_a_runner_in_a_container_of_512_mebibytes() {
+    let _crowd = CROWD.write().await;
     let cgroup = Cgroup::new(512 * 1024 * 1024).expect("root, and a cgroup for memory");
     let folder = tempfile::TempDir::new().unwrap();
     let config = folder.path().join("config.yaml");

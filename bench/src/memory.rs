@@ -121,14 +121,15 @@ mod tests {
     #[tokio::test]
     async fn the_peak_of_a_call_is_what_the_runner_takes_and_all_of_its_functions() {
         let mut shell = Command::new("sh");
-        // A function that begins after the call has, and takes five megabytes.
-        let script = "read line; head -c 5000000 /dev/zero | tail -c 5000000 | wc -c; read line";
+        // A function that begins after the call has, and takes five megabytes for a while.
+        let script = "read line; { head -c 5000000 /dev/zero; sleep 0.3; } | \
+                      tail -c 5000000 | wc -c; read line";
         let shell = shell.args(["-c", script]).stdin(Stdio::piped());
         let mut shell = shell.stdout(Stdio::null()).spawn().unwrap();
         let mut stdin = shell.stdin.take().unwrap();
         let work = async {
             writeln!(stdin, "begin")?;
-            sleep(Duration::from_millis(500)).await;
+            sleep(Duration::from_secs(1)).await;
             Ok(())
         };
         let peak = peak_megabytes(shell.id(), work).await.unwrap();

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::{known, oracle::Oracle};
 
 /// No function takes that long on a case.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 const MOST_OUTPUT: usize = 64 << 20;
 /// Our only function that is a program of its own; `make build-starlark` leaves it there.
 const STARLARK: &str = "target/release/starlark-function";

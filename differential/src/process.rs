@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 /// No function takes that long on a list of some objects.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// A process is replaced after that many lists, because what libraries keep for ever grows.
 const MOST_LISTS: u32 = 5000;
 

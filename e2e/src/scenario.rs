@@ -16,10 +16,10 @@ use crate::report::report;
 use crate::scope::Scope;
 
 /// No test hangs the suite; the slowest takes a fraction of this on two busy cores.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// For what happens before and after a test; a cluster that needs longer does not work.
-const FRAME: Duration = Duration::from_secs(30);
+const FRAME: Duration = Duration::from_secs(120);
 
 /// Runs a test in a namespace of its own, beside others.
 ///

@@ -39,7 +39,7 @@ impl Scope {
     pub(crate) async fn create() -> Result<Self> {
         let client = admin_client().await?;
         let namespace: Namespace = serde_json::from_value(json!({
-            "metadata": { "generateName": format!("{}-", label(&test_name())) },
+            "metadata": { "generateName": format!("{}-", as_name(&test_name())) },
         }))?;
         let made = Api::all(client.clone())
             .create(&PostParams::default(), &namespace)
@@ -187,7 +187,7 @@ fn test_name() -> String {
 }
 
 /// A name that Kubernetes accepts, with room for the suffix that makes it unique.
-fn label(name: &str) -> String {
+fn as_name(name: &str) -> String {
     let plain = name.replace('_', "-");
     plain
         .chars()

@@ -64,20 +64,20 @@ impl Cluster {
         cluster
     }
 
-    /// Lets the plan decide; returns the leases that follow.
+    /// Lets the plan decide; returns the loans that follow.
     fn event(&mut self, event: Event) -> Vec<(CallerId, PodId)> {
         let mut events = vec![event];
-        let mut leases = Vec::new();
+        let mut lent = Vec::new();
         while let Some(event) = events.pop() {
             for action in black_box(self.state.decide(event)) {
                 match action {
-                    Action::Lease { caller, pod } => leases.push((caller, pod)),
+                    Action::Lend { caller, pod } => lent.push((caller, pod)),
                     Action::Start { pod, .. } => events.push(Event::Ready { pod, now: self.now }),
                     Action::Refuse { .. } | Action::Check { .. } | Action::Delete { .. } => {}
                 }
             }
         }
-        leases
+        lent
     }
 
     fn request(&mut self, function: usize) -> Vec<(CallerId, PodId)> {
@@ -91,8 +91,8 @@ impl Cluster {
         })
     }
 
-    fn release(&mut self, leases: Vec<(CallerId, PodId)>) {
-        for (caller, pod) in leases {
+    fn release(&mut self, lent: Vec<(CallerId, PodId)>) {
+        for (caller, pod) in lent {
             let now = self.now;
             self.event(Event::Released { caller, pod, now });
         }
@@ -106,16 +106,16 @@ fn name(n: usize) -> String {
 /// One call after the other, each function in turn.
 fn warm_calls(cluster: &mut Cluster) {
     for n in 0..2_000 {
-        let leases = cluster.request(n % 20);
-        cluster.release(leases);
+        let lent = cluster.request(n % 20);
+        cluster.release(lent);
     }
 }
 
 /// Hundreds of callers of one function at a time.
 fn crowd(cluster: &mut Cluster) {
     for _ in 0..5 {
-        let leases: Vec<_> = (0..400).flat_map(|_| cluster.request(7)).collect();
-        cluster.release(leases);
+        let lent: Vec<_> = (0..400).flat_map(|_| cluster.request(7)).collect();
+        cluster.release(lent);
     }
 }
 

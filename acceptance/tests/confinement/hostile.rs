@@ -5,6 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 use acceptance::{
     LIST, Server, call, evaluate, image,
     server::{binary, functions},
+    system,
 };
 use proto::EvaluateFunctionResponse;
 use tempfile::TempDir;
@@ -23,8 +24,8 @@ pub fn runner_through(through: &[&str], settings: &str, args: &[&str]) -> Server
     let own = folder.path().join("functions");
     fs::create_dir(&own).expect("a folder");
     open(&own);
-    fs::copy(env!("CARGO_BIN_EXE_hostile"), own.join("hostile")).expect("a copy");
-    fs::copy(functions().join("echo"), own.join("echo")).expect("a copy");
+    system::copy_program(env!("CARGO_BIN_EXE_hostile"), own.join("hostile"));
+    system::copy_program(functions().join("echo"), own.join("echo"));
     // What a deployment has beside its functions.
     for (name, content) in SECRETS {
         fs::write(folder.path().join(name), content).expect("a file");
@@ -40,7 +41,7 @@ pub fn runner_through(through: &[&str], settings: &str, args: &[&str]) -> Server
     fs::write(&file, config).expect("a file");
     // A copy, because the building folder may be root's alone.
     let runner = folder.path().join("function-runner");
-    fs::copy(binary("function-runner"), &runner).expect("a copy");
+    system::copy_program(binary("function-runner"), &runner);
     let mut words = through
         .iter()
         .map(|word| (*word).into())

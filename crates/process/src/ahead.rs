@@ -37,7 +37,7 @@ use tokio::{
     sync::Notify,
     time::{Instant as TokioInstant, sleep_until},
 };
-use waiting::{FileId, LOOK, Waiting};
+use waiting::{FileId, LOOKS_EVERY, Waiting};
 
 use crate::{
     command::{Command, Variable},
@@ -303,7 +303,7 @@ impl Shared {
             let idle_from = kept.usage.idle_from(bounds.idle);
             let is_settled = kept.waiting.iter().all(Waiting::is_ready) && start == 0;
             let look = if !is_settled {
-                Some(now + LOOK)
+                Some(now + LOOKS_EVERY)
             } else if kept.waiting.is_empty() {
                 None
             } else {

@@ -81,7 +81,7 @@ struct Stray {
     newest: CallId,
     /// How often its mark was looked for: in the moment of becoming another
     /// program a process has no environment.
-    looks: u8,
+    tries: u8,
 }
 
 impl State {
@@ -103,7 +103,7 @@ impl State {
         let known = self.strays.entry(pid).or_insert(Stray {
             call: None,
             newest,
-            looks: 0,
+            tries: 0,
         });
         let oldest = self.starting.first();
         let is_certain = oldest.is_none_or(|oldest| *oldest > known.newest);

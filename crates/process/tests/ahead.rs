@@ -127,7 +127,7 @@ async fn each_process_serves_one_call_and_most_are_there_before_their_call() {
 
 #[tokio::test]
 async fn none_is_left_when_the_program_was_idle_for_a_while() {
-    let bench = Bench::new("exec cat", Duration::from_millis(300));
+    let bench = Bench::new("exec cat", Duration::from_secs(2));
     bench.run("call").await;
     bench.wait_for_starts(3).await;
     wait_until(|| bench.living() == 0).await;
@@ -195,7 +195,7 @@ async fn programs_that_do_more_than_wait_are_started_per_call() {
 #[tokio::test]
 async fn a_process_that_ends_while_it_waits_is_not_used() {
     // Patient for a moment only: exits if no input came.
-    let script = "exec bash -c 'read -t 0.2 line || exit 9; echo $line'";
+    let script = "exec bash -c 'read -t 1 line || exit 9; echo $line'";
     let bench = Bench::new(script, LONG);
     for _ in 0..2 {
         assert_eq!(bench.run("call\n").await.stdout, "call\n");

@@ -101,14 +101,14 @@ async fn a_call_that_gets_no_room_in_time_says_what_is_in_its_way() {
 #[tokio::test]
 async fn programs_that_sleep_do_not_hold_up_others() {
     let runner = Runner::new(1 << 40);
-    let sleepers = (0..40).map(|_| runner.run("exec sleep 3", LONG));
+    let sleepers = (0..40).map(|_| runner.run("exec sleep 6", LONG));
     let other = async {
         let begin = std::time::Instant::now();
         runner.run("exit 0", LONG).await.unwrap();
         begin.elapsed()
     };
     let (_, waited) = tokio::join!(biased; futures_of(sleepers), other);
-    assert!(waited < Duration::from_secs(3), "{waited:?}");
+    assert!(waited < Duration::from_secs(6), "{waited:?}");
 }
 
 #[tokio::test]

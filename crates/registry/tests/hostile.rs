@@ -22,7 +22,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame};
 use registry::{Digest, FetchError, Timeouts, Transport};
 use rustls::{ServerConfig, pki_types::PrivateKeyDer};
-use support::{Asking, Documents, Server, TIMEOUTS, assert_says, respond, with};
+use support::{Asking, Documents, Server, assert_says, respond, with};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::TcpListener,
@@ -40,7 +40,7 @@ macro_rules! assert_failure {
 }
 
 fn asking() -> Asking {
-    Asking::with("", TIMEOUTS)
+    Asking::with("", Timeouts::default())
 }
 
 #[tokio::test]
@@ -92,8 +92,7 @@ async fn an_endless_manifest_is_cut_off() {
         http::Response::new(endless.boxed())
     })
     .await;
-    let asking = Asking::with("", Timeouts::default());
-    let error = asking.failure(&server).await;
+    let error = asking().failure(&server).await;
     assert_failure!(error, FetchError::TooLarge { .. });
     assert_eq!(server.lines().len(), 1);
 }

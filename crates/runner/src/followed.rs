@@ -23,11 +23,11 @@ pub(crate) trait Files: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Followed<F: Files> {
     files: F,
-    known: Mutex<Known<F::Value>>,
+    known: Mutex<LastGood<F::Value>>,
 }
 
 #[derive(Debug)]
-struct Known<V> {
+struct LastGood<V> {
     value: Arc<V>,
     /// Why the newest version is not used.
     trouble: Option<String>,
@@ -38,7 +38,7 @@ impl<F: Files> Followed<F> {
         let read = files.read(None).map_err(anyhow::Error::msg)?;
         let value = read.ok_or_else(|| anyhow::anyhow!("nothing was read"))?;
         files.tell(&value);
-        let known = Known {
+        let known = LastGood {
             value: Arc::new(value),
             trouble: None,
         };
@@ -52,7 +52,7 @@ impl<F: Files> Followed<F> {
         Arc::clone(&self.known().value)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known<F::Value>> {
+    fn known(&self) -> MutexGuard<'_, LastGood<F::Value>> {
         self.known.lock()
     }
 

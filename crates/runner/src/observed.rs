@@ -53,9 +53,6 @@ impl Observed {
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        if let Some(series) = &self.series {
-            series.in_flight.add(-1);
-        }
         let noted = self.notes.noted();
         if std::thread::panicking() {
             self.code = Code::Internal;
@@ -69,5 +66,9 @@ impl Drop for Observed {
             queue_wait: noted.queue_wait,
         };
         functions::ended(noted.image.as_deref(), ended);
+        // Last: who sees that none is under way finds all counted.
+        if let Some(series) = &self.series {
+            series.in_flight.add(-1);
+        }
     }
 }

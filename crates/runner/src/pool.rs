@@ -3,14 +3,14 @@
 //! ```text
 //!  callers ──acquire──► handle ──events──► worker ──► plan (pure: state + event → actions)
 //!     ▲                                     │  ▲
-//!     └──── Lease (freed when dropped) ─────┤  └── outcomes: ready, failed, gone
+//!     └──── Loan (freed when dropped) ─────┤  └── outcomes: ready, failed, gone
 //!                                           └────► Launcher: start, check and delete pods
 //! ```
 //! The plan decides, the worker carries out, the launcher acts on the cluster. The rules, each
 //! an invariant that property tests hold the plan to:
 //!
-//! 1. Every caller is answered exactly once: a lease, an error, or its own cancellation.
-//! 2. A caller that gives up frees its place; a dropped lease frees its slot.
+//! 1. Every caller is answered exactly once: a loan, an error, or its own cancellation.
+//! 2. A caller that gives up frees its place; a dropped loan frees its slot.
 //! 3. Events name their pod by identity; one pod's failure never touches another's callers.
 //! 4. Never more than the allowed pods per function, those starting included, those on their
 //!    way out not; and never more than the bound over all functions, those included that
@@ -28,7 +28,7 @@ mod plan;
 mod state;
 mod worker;
 
-pub(crate) use handle::{AcquireError, Lease, Pool};
+pub(crate) use handle::{AcquireError, Loan, Pool};
 pub(crate) use plan::Refusal;
 pub(crate) use state::{Failure, Outlook, PodId, Settings};
 pub(crate) use worker::{Launcher, Worker};

@@ -177,7 +177,12 @@ fn without_root_nothing_is_tried() -> Result<()> {
     let directory = std::env::temp_dir().join(format!("without-root-{}", std::process::id()));
     fs::create_dir(&directory)?;
     let program = directory.join("cluster");
-    fs::copy(env!("CARGO_BIN_EXE_cluster"), &program)?;
+    // By another process: a start in another thread could inherit the file, and keep it busy.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_cluster"))
+        .arg(&program)
+        .status()?;
+    ensure!(copied.success(), "no copy");
     for verb in ["up", "down"] {
         let mut nobody = Command::new("setpriv");
         nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);

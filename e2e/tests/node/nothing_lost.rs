@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use cluster::component::Component;
 use e2e::runner::{Runner, publish, script};
-use e2e::{outage_scenario, pod, scenario};
+use e2e::{outage_scenario, pod};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
 use tokio::time::sleep;
@@ -39,7 +39,8 @@ fn names_both_pods(log: &str) -> Result<()> {
 
 #[test]
 fn a_minute_in_which_all_pods_are_force_deleted_every_5_seconds_loses_no_call() {
-    scenario(async |scope| {
+    // Alone: among the pods of other tests a new one may not have started when the next blow falls.
+    outage_scenario(async |scope, _| {
         let image = publish(scope, "slow", &script(SLOW))?;
         let runner = Runner::start(scope, &[])?;
         runner.call(&image).await?;

@@ -14,12 +14,15 @@ use kube::api::ListParams;
 use serde_json::json;
 use tokio::net::lookup_host;
 
-/// Longer than any answer takes, short enough to wait for none.
+/// Short enough to wait for an answer that does not come.
 const SILENCE: Duration = Duration::from_secs(2);
 
-async fn list_pods(scope: &Scope) -> Result<()> {
+/// Longer than any answer takes, also on a busy machine.
+const ANSWER: Duration = Duration::from_secs(30);
+
+async fn list_pods(scope: &Scope, patience: Duration) -> Result<()> {
     let pods = scope.api::<Pod>();
-    let list = tokio::time::timeout(SILENCE, pods.list(&ListParams::default())).await;
+    let list = tokio::time::timeout(patience, pods.list(&ListParams::default())).await;
     list.context("no answer")?.map(drop).context("refused")
 }
 
@@ -28,10 +31,10 @@ fn a_stopped_api_server_refuses_and_a_pod_outlives_it() {
     outage_scenario(async |scope, node| {
         let steady = run_steady(scope, "steady").await?;
         let outage = node.stop(Component::ApiServer)?;
-        let refused = list_pods(scope).await;
+        let refused = list_pods(scope, ANSWER).await;
         ensure!(format!("{:#}", refused.unwrap_err()).contains("refused"));
         outage.end()?;
-        list_pods(scope).await?;
+        list_pods(scope, ANSWER).await?;
         ensure!(steady.is_alive(), "the pod died");
         Ok(())
     });
@@ -51,12 +54,12 @@ async fn run_steady(scope: &Scope, name: &str) -> Result<Process> {
 #[test]
 fn a_paused_api_server_is_silent_until_it_resumes() {
     outage_scenario(async |scope, node| {
-        list_pods(scope).await?;
+        list_pods(scope, ANSWER).await?;
         let outage = node.pause(Component::ApiServer)?;
-        let silence = list_pods(scope).await;
+        let silence = list_pods(scope, SILENCE).await;
         ensure!(format!("{:#}", silence.unwrap_err()).contains("no answer"));
         outage.end()?;
-        list_pods(scope).await
+        list_pods(scope, ANSWER).await
     });
 }
 
@@ -98,11 +101,13 @@ fn slow_dns_keeps_saying_that_a_name_does_not_exist() {
         ensure!(!resolves(scope, "early").await, "a name without a service");
         create_service(scope, "early").await?;
         // DNS hears of services in their order: when it knows a later one, it knows the early one.
-        // Each is asked for once, as that answer would be kept too.
+        // Each is asked for once, as that answer would be kept too; each later than the one before,
+        // so that a DNS that hears of all of them late knows one in the end.
         let mut known = false;
-        for later in (0..20).map(|number| format!("later-{number}")) {
+        for number in 0..20 {
+            let later = format!("later-{number}");
             create_service(scope, &later).await?;
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100) * (number + 1)).await;
             known = resolves(scope, &later).await;
             if known {
                 break;

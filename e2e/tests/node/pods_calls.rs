@@ -174,8 +174,8 @@ fn an_idle_pod_goes_with_its_service_and_use_keeps_it() {
         call(channel.clone(), &echo, LONG).await?;
         let first = reclaim_after(scope, "echo-").await?.context("a pod")?.0;
         // Used for more than twice its time, with pauses shorter than that.
-        for _ in 0..4 {
-            tokio::time::sleep(Duration::from_secs(3)).await;
+        for _ in 0..6 {
+            tokio::time::sleep(Duration::from_secs(2)).await;
             call(channel.clone(), &echo, LONG).await?;
         }
         let used = Instant::now();

@@ -16,8 +16,8 @@ use serde_json::json;
 use tokio::time::sleep;
 use tonic::Code;
 
-/// How long the runner may take to hear what happened to a pod.
-const NOTICE: Duration = Duration::from_secs(10);
+/// How long the runner may take to hear what happened to a pod, also on a busy machine.
+const NOTICE: Duration = Duration::from_secs(60);
 
 /// A warm pod that is called all the time: what happens to it fails no call, the next one neither,
 /// and in the end another pod has its place.

@@ -77,20 +77,31 @@ const HOSTILE: &[&str] = &[
     "(((a{10}){10}){10}){10}",
 ];
 
+/// A few milliseconds in the optimised program; this one is not, and shares its machine.
+const SOON: Duration = Duration::from_millis(500);
+
 #[test]
 fn what_would_be_large_is_refused_soon() {
     let long = "a|".repeat(LENGTH);
     let classes = "\\pL".repeat(LENGTH / 3);
     let hostile = HOSTILE.iter().copied();
     for pattern in hostile.chain([long.as_str(), classes.as_str()]) {
-        let begin = Instant::now();
-        let error = compile(pattern).expect_err(pattern);
-        let took = begin.elapsed();
         let shown = &pattern[..pattern.len().min(20)];
-        let says = error.contains("expression too large") || error.contains("invalid repeat");
-        assert!(says, "{shown}: {error}");
-        // A few milliseconds in the optimised program; this one is not, and shares its machine.
-        assert!(took < Duration::from_millis(500), "{shown}: {took:?}");
+        let mut least = Duration::MAX;
+        // Once more if it was held up: what takes long does so every time.
+        for _ in 0..5 {
+            // Nothing is known of it from the last time.
+            let _kept = Kept::new();
+            let begin = Instant::now();
+            let error = compile(pattern).expect_err(pattern);
+            least = least.min(begin.elapsed());
+            let says = error.contains("expression too large") || error.contains("invalid repeat");
+            assert!(says, "{shown}: {error}");
+            if least < SOON {
+                break;
+            }
+        }
+        assert!(least < SOON, "{shown}: {least:?}");
     }
 }
 

@@ -154,6 +154,9 @@ fn missing_parts_of_a_result_are_left_out() {
     }
 }
 
+/// About 10 ms optimised; a parser would need a hundred times as long.
+const QUICK: Duration = Duration::from_secs(2);
+
 #[test]
 fn six_megabytes_are_recognised_quickly() {
     let item = "- apiVersion: v1\n  kind: ConfigMap\n  data:\n    key: |\n      some text\n";
@@ -165,14 +168,17 @@ fn six_megabytes_are_recognised_quickly() {
     );
     for text in [list, json] {
         assert!(text.len() > 5_500_000);
-        let begin = Instant::now();
-        assert_eq!(results(&text), Ok(vec![]));
-        // About 10 ms optimised; a parser would need a hundred times as long.
-        assert!(
-            begin.elapsed() < Duration::from_secs(2),
-            "{:?}",
-            begin.elapsed()
-        );
+        let mut least = Duration::MAX;
+        // Once more if it was held up: a parser takes long every time.
+        for _ in 0..5 {
+            let begin = Instant::now();
+            assert_eq!(results(&text), Ok(vec![]));
+            least = least.min(begin.elapsed());
+            if least < QUICK {
+                break;
+            }
+        }
+        assert!(least < QUICK, "{least:?}");
     }
 }
 

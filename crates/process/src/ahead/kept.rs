@@ -6,6 +6,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    io::ErrorKind,
     time::Instant,
 };
 
@@ -92,6 +93,10 @@ impl Kept {
         if self.file == file {
             match started {
                 Ok(waiting) => self.waiting.push_back(waiting),
+                // It is still being written, which the next call waits for: see there again.
+                Err(NotAhead::Start(busy)) if busy.kind() == ErrorKind::ExecutableFileBusy => {
+                    self.file = None;
+                }
                 Err(reason) => drop(self.fall_back(command, &reason)),
             }
         }

@@ -15,7 +15,7 @@ use rustix::{
 use crate::{command::Command, run::Program, strays, sys};
 
 /// How often a process that gets ready is looked at.
-pub(super) const LOOK: Duration = Duration::from_millis(1);
+pub(super) const LOOKS_EVERY: Duration = Duration::from_millis(1);
 
 /// A process that has used no processor in this many checks is ready: it waits for
 /// its input. If it was only held up, the call that gets it waits a little longer, as
@@ -80,9 +80,9 @@ impl Waiting {
         self.quiet >= QUIET_LOOKS
     }
 
-    /// Looks whether the process has become ready; not more often than every [`LOOK`].
+    /// Looks whether the process has become ready; not more often than every [`LOOKS_EVERY`].
     pub(super) fn look(&mut self, now: Instant) -> Result<Option<Ready>, NotAhead> {
-        if self.is_ready() || now < self.looked + LOOK {
+        if self.is_ready() || now < self.looked + LOOKS_EVERY {
             return Ok(None);
         }
         self.looked = now;

@@ -24,7 +24,7 @@ const IDLE_LOOK: Duration = Duration::from_secs(5);
 const HIDDEN_LOOK: Duration = Duration::from_millis(20);
 
 /// After this many checks a process without a mark counts as one that has none.
-const LOOKS: u8 = 3;
+const TRIES: u8 = 3;
 
 impl Children {
     pub(super) fn reap_forever(&self) {
@@ -151,8 +151,8 @@ impl Children {
         let Some(known) = state.strays.get_mut(&stray) else {
             return false;
         };
-        if known.call.is_none() && known.looks < LOOKS {
-            known.looks += 1;
+        if known.call.is_none() && known.tries < TRIES {
+            known.tries += 1;
             let live = state.calls.iter().chain(&state.waiting).copied();
             known.call = strays::call_of(stray, live);
         }

@@ -29,12 +29,12 @@ const REFUSED_FOR: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    programs: HashMap<Command, Known>,
+    programs: HashMap<Command, Past>,
     uses: u64,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Past {
     /// What was needed for lists of each size; 0: unknown.
     peaks: [u64; SIZES],
     too_large: Option<TooLarge>,
@@ -95,7 +95,7 @@ impl Needs {
         });
     }
 
-    fn known(&mut self, command: &Command) -> &mut Known {
+    fn known(&mut self, command: &Command) -> &mut Past {
         if !self.programs.contains_key(command) {
             if self.programs.len() >= PROGRAMS {
                 let oldest = self.programs.iter().min_by_key(|(_, known)| known.last_use);
@@ -103,7 +103,7 @@ impl Needs {
                     self.programs.remove(&oldest);
                 }
             }
-            self.programs.insert(command.clone(), Known::default());
+            self.programs.insert(command.clone(), Past::default());
         }
         let uses = self.uses;
         let known = self.programs.get_mut(command).expect("was just inserted");
@@ -112,7 +112,7 @@ impl Needs {
     }
 }
 
-impl Known {
+impl Past {
     fn expected(&self, size: usize) -> u64 {
         let place = place(size);
         let known = |n: &usize| self.peaks[*n] > 0;

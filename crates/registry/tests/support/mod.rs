@@ -142,13 +142,6 @@ impl Documents {
     }
 }
 
-/// Short, so that tests of timeouts are.
-pub const TIMEOUTS: Timeouts = Timeouts {
-    connect: Duration::from_millis(400),
-    request: Duration::from_millis(600),
-    total: Duration::from_millis(1500),
-};
-
 /// A client with credentials for everything that `auths` names.
 pub struct Asking {
     pub client: Client,

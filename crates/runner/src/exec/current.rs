@@ -38,7 +38,7 @@ pub(crate) struct Current {
     source: Source,
     /// What the table is made of. Locked while a table is made.
     inputs: Mutex<Inputs>,
-    known: Mutex<Known>,
+    known: Mutex<InForce>,
     /// What is wrong with objects.
     of_objects: watch::Sender<Complaints>,
 }
@@ -62,7 +62,7 @@ struct Source {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct InForce {
     table: Arc<Table>,
     /// Whether a file was read, ever.
     from_file: bool,
@@ -138,7 +138,7 @@ impl Current {
         self.source.max_queued
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, InForce> {
         self.known.lock()
     }
 

@@ -105,11 +105,11 @@ fn identity(is_inside: bool) -> String {
         None if is_inside => host,
         None => format!("{host}-{}", super::names::unique()),
     };
-    label(&name)
+    as_name(&name)
 }
 
 /// At most 40 characters, as a name of an object and a label may have them.
-fn label(name: &str) -> String {
+fn as_name(name: &str) -> String {
     let plain: String = name
         .chars()
         .map(|c| c.to_ascii_lowercase())
@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn identities_are_labels_that_keep_their_end() {
         assert_eq!(
-            label("function-runner-5d9c-x2k"),
+            as_name("function-runner-5d9c-x2k"),
             "function-runner-5d9c-x2k"
         );
-        assert_eq!(label("My.Host_1-"), "my-host-1");
-        let long = label(&format!("{}-x2k", "a".repeat(80)));
+        assert_eq!(as_name("My.Host_1-"), "my-host-1");
+        let long = as_name(&format!("{}-x2k", "a".repeat(80)));
         assert!(long.len() <= 40 && long.ends_with("a-x2k"), "{long}");
     }
 }

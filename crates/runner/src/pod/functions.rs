@@ -84,13 +84,13 @@ pub(crate) struct Functions {
     is_expected: bool,
     default_image_prefix: String,
     defaults: Defaults,
-    known: Mutex<Known>,
+    known: Mutex<Entries>,
     /// Whether it is known which objects there are.
     knows_objects: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Entries {
     listed: HashMap<String, Listed>,
     /// By the image's base name.
     ruled: HashMap<String, Ruled>,
@@ -129,7 +129,7 @@ impl Functions {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Entries> {
         self.known.lock()
     }
 
@@ -270,7 +270,7 @@ impl Functions {
     }
 }
 
-impl Known {
+impl Entries {
     /// The file counts before objects.
     fn about(&self, function: &str, warm_up: bool) -> Option<Said<'_>> {
         if let Some(Listed { settings, revision }) = self.listed.get(function) {

@@ -12,7 +12,7 @@ mod sparse;
 mod text;
 mod watch;
 
-pub(crate) use phase::Phase;
+pub(crate) use phase::StartPhase;
 pub(crate) use progress::Progress;
 pub(crate) use seen::{Identity, SeenPod, SeenService, deletion};
 pub(crate) use watch::{Loss, Watch, Watched, follow};

@@ -31,7 +31,7 @@ pub(super) fn is_traffic(event: &Event) -> bool {
 pub(super) fn pods(state: &State) {
     let mut counts = [0; 5];
     for (_, phase, _) in state.overview() {
-        counts[label(phase) as usize] += 1;
+        counts[counted_as(phase) as usize] += 1;
     }
     for phase in [
         pods::Phase::Starting,
@@ -44,7 +44,7 @@ pub(super) fn pods(state: &State) {
     }
 }
 
-fn label(phase: Phase) -> pods::Phase {
+fn counted_as(phase: Phase) -> pods::Phase {
     match phase {
         Phase::Starting => pods::Phase::Starting,
         Phase::Ready => pods::Phase::Ready,

@@ -1,5 +1,5 @@
 //! How callers get a pod: they ask, wait as long as they like, and give the pod back
-//! by dropping their lease. Ownership counts the places and slots, no counter does.
+//! by dropping their loan. Ownership counts the places and slots, no counter does.
 
 use std::{
     sync::{
@@ -27,7 +27,7 @@ pub(super) enum Message<C> {
         caller: CallerId,
         event: Event,
         trace: Trace,
-        answer: oneshot::Sender<Result<Lease<C>, Refusal>>,
+        answer: oneshot::Sender<Result<Loan<C>, Refusal>>,
     },
     /// Anything else that happened.
     Happened(Event),
@@ -79,7 +79,7 @@ impl AcquireError {
 
 /// A pod that may be used until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Lease<C> {
+pub(crate) struct Loan<C> {
     pub(crate) connection: C,
     pub(crate) pod: PodId,
     pub(super) _slot: Slot<C>,
@@ -132,7 +132,7 @@ impl<C> Pool<C> {
         &self,
         function: &str,
         settings: Settings,
-    ) -> Result<Lease<C>, AcquireError> {
+    ) -> Result<Loan<C>, AcquireError> {
         let trace = Trace::default();
         self.acquire_again(function, settings, &[], &trace).await
     }
@@ -145,7 +145,7 @@ impl<C> Pool<C> {
         settings: Settings,
         avoid: &[PodId],
         trace: &Trace,
-    ) -> Result<Lease<C>, AcquireError> {
+    ) -> Result<Loan<C>, AcquireError> {
         let caller = CallerId(self.last_caller.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
         let event = Event::Request {

@@ -72,7 +72,7 @@ pub(crate) enum Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Give the caller the pod.
-    Lease { caller: CallerId, pod: PodId },
+    Lend { caller: CallerId, pod: PodId },
     /// Tell the caller that there will be none.
     Refuse { caller: CallerId, refusal: Refusal },
     /// Bring up a pod.
@@ -177,7 +177,7 @@ impl State {
         pod.turn = turn;
         if pod.is_usable() {
             pod.running.insert(caller);
-            actions.push(Action::Lease { caller, pod: id });
+            actions.push(Action::Lend { caller, pod: id });
         } else {
             pod.waiting.push_back(caller);
         }
@@ -223,7 +223,7 @@ impl State {
         let name = Arc::clone(&pod.function);
         for caller in std::mem::take(&mut pod.waiting) {
             pod.running.insert(caller);
-            actions.push(Action::Lease { caller, pod: id });
+            actions.push(Action::Lend { caller, pod: id });
         }
         if has_come_up {
             self.changed(Some(&name));

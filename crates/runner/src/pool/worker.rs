@@ -20,7 +20,7 @@ use crate::stop::PODS_LEFT_WITHIN;
 
 use super::{
     counted,
-    handle::{Lease, Message, Pool, Slot},
+    handle::{Loan, Message, Pool, Slot},
     plan::{Action, Event, Refusal},
     state::{CallerId, Failure, PodId, State},
 };
@@ -56,7 +56,7 @@ pub(crate) trait Launcher: Send + Sync + 'static {
 }
 
 /// Where a caller's answer goes.
-type Answer<C> = oneshot::Sender<Result<Lease<C>, Refusal>>;
+type Answer<C> = oneshot::Sender<Result<Loan<C>, Refusal>>;
 
 /// The pool's worker.
 pub(crate) struct Worker<L: Launcher> {
@@ -192,7 +192,7 @@ impl<L: Launcher> Worker<L> {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Lease { caller, pod } => {
+            Action::Lend { caller, pod } => {
                 let slot = Slot {
                     pool: self.pool.clone(),
                     caller,
@@ -205,8 +205,8 @@ impl<L: Launcher> Worker<L> {
                     // The slot is given back as it is dropped.
                     return;
                 };
-                // A caller that is gone drops the lease, which gives it back.
-                let _ = answer.send(Ok(Lease {
+                // A caller that is gone drops the loan, which gives it back.
+                let _ = answer.send(Ok(Loan {
                     connection,
                     pod,
                     _slot: slot,

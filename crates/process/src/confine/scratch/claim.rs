@@ -143,7 +143,8 @@ fn open_again(temporary: &Path) -> io::Result<()> {
 /// Removes directories of this user whose process has ended.
 pub(super) fn remove_abandoned(temporary: &Path) {
     for (id, directories) in named(temporary) {
-        let lock = folder::open(CWD, &lock_path(temporary, &id), folder::LOOK).map(File::from);
+        let lock =
+            folder::open(CWD, &lock_path(temporary, &id), folder::READ_AND_SEARCH).map(File::from);
         let is_abandoned = match &lock {
             Ok(lock) => lock.try_lock().is_ok(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,

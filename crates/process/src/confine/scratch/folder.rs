@@ -17,7 +17,7 @@ use rustix::{
 };
 
 /// What is needed to look at everything in a folder.
-pub(super) const LOOK: Mode = Mode::RUSR.union(Mode::XUSR);
+pub(super) const READ_AND_SEARCH: Mode = Mode::RUSR.union(Mode::XUSR);
 
 /// What is needed to take something out of a folder, or to move it elsewhere.
 pub(super) const CHANGE: Mode = Mode::RWXU;

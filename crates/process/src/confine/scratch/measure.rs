@@ -62,7 +62,7 @@ impl From<Errno> for Uncounted {
 
 /// The bytes of files below `path`, and the device that they are on.
 fn named(path: &Path) -> Result<(u64, u64), Uncounted> {
-    let top = folder::open(CWD, path, folder::LOOK)?;
+    let top = folder::open(CWD, path, folder::READ_AND_SEARCH)?;
     let device = fstat(&top)?.st_dev;
     let mut left = FILES;
     let mut bytes = 0;
@@ -78,7 +78,7 @@ fn named(path: &Path) -> Result<(u64, u64), Uncounted> {
             continue;
         }
         left = left.checked_sub(1).ok_or(Uncounted::Refused)?;
-        match look(folder.fd()?, name) {
+        match size_of(folder.fd()?, name) {
             Ok((more, inner)) => {
                 bytes += more;
                 open.extend(inner);
@@ -94,11 +94,15 @@ fn named(path: &Path) -> Result<(u64, u64), Uncounted> {
 }
 
 /// The bytes of one file; opened, if it is a folder.
-fn look(above: BorrowedFd<'_>, name: &CStr) -> Result<(u64, Option<Dir>), Uncounted> {
+fn size_of(above: BorrowedFd<'_>, name: &CStr) -> Result<(u64, Option<Dir>), Uncounted> {
     let file = statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let bytes = file.st_blocks.unsigned_abs() * 512;
     let folder = match FileType::from_raw_mode(file.st_mode) {
-        FileType::Directory => Some(Dir::new(folder::open(above, name, folder::LOOK)?)?),
+        FileType::Directory => Some(Dir::new(folder::open(
+            above,
+            name,
+            folder::READ_AND_SEARCH,
+        )?)?),
         _ => None,
     };
     Ok((bytes, folder))

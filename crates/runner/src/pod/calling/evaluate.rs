@@ -39,7 +39,7 @@ use crate::{
     images,
     pod::{functions::Functions, owning::Roster},
     policy::{Guard, Refused},
-    pool::{AcquireError, Failure, Lease, Outlook, Pool, Refusal},
+    pool::{AcquireError, Failure, Loan, Outlook, Pool, Refusal},
 };
 
 /// How long the cluster may take to report what became of a pod, when that is all that the
@@ -86,33 +86,33 @@ impl<W: Witness> Evaluator for PodEvaluator<W> {
         let mut past = Past::default();
         loop {
             let mut part = Part::waits(&evaluation.notes, &evaluation.trace);
-            let lease = self.next(&evaluation, &mut past, &mut part).await?;
-            if !self.is_admitted(&reference, &lease, &evaluation).await? {
+            let loan = self.next(&evaluation, &mut past, &mut part).await?;
+            if !self.is_admitted(&reference, &loan, &evaluation).await? {
                 continue;
             }
-            let name = Arc::clone(&lease.connection.name);
+            let name = Arc::clone(&loan.connection.name);
             evaluation.notes.note(|noted| {
                 noted.pod = Some(Arc::clone(&name));
-                let digest = lease.connection.origin.digest.as_ref();
+                let digest = loan.connection.origin.digest.as_ref();
                 noted.digest = digest.map(|digest| digest.to_string().into());
             });
             past.goes_on_in(image, &name);
             let restarts = self.witness.restarts(&name);
-            let called = self.call(&lease.connection, &evaluation, &mut part).await;
+            let called = self.call(&loan.connection, &evaluation, &mut part).await;
             drop(part);
             match called {
                 Called::Answered(answer) => return answer,
                 Called::NeverSent(cause) => {
                     sent_again(notes, Retry::Unsent);
-                    let in_a_row = past.never_sent(lease.pod, &name, cause);
-                    self.doubt(&lease, in_a_row);
-                    drop(lease);
+                    let in_a_row = past.never_sent(loan.pod, &name, cause);
+                    self.doubt(&loan, in_a_row);
+                    drop(loan);
                     let pause = PAUSE * 2_u32.pow(in_a_row) - PAUSE * 2;
                     sleep_until((Instant::now() + pause).min(evaluation.deadline)).await;
                 }
                 Called::Lost(cause) => {
                     past.lost(
-                        lease.pod,
+                        loan.pod,
                         Loss {
                             pod: name,
                             restarts,
@@ -120,8 +120,8 @@ impl<W: Witness> Evaluator for PodEvaluator<W> {
                             death: None,
                         },
                     );
-                    self.doubt(&lease, 0);
-                    drop(lease);
+                    self.doubt(&loan, 0);
+                    drop(loan);
                     let retries = self.functions.retries(image);
                     if past.losses.len() > retries {
                         self.learn_deaths(&mut past, evaluation.deadline).await;
@@ -142,7 +142,7 @@ impl<W: Witness> PodEvaluator<W> {
         evaluation: &Evaluation,
         past: &mut Past,
         part: &mut Part<'_>,
-    ) -> Result<Lease<Connection>, EvaluateError> {
+    ) -> Result<Loan<Connection>, EvaluateError> {
         let avoid = past.avoid.clone();
         let mut acquire = pin!(self.acquire(evaluation, &avoid, part));
         let acquired = match past.losses.last_mut().filter(|last| last.death.is_none()) {
@@ -164,7 +164,7 @@ impl<W: Witness> PodEvaluator<W> {
         evaluation: &Evaluation,
         avoid: &[crate::pool::PodId],
         part: &mut Part<'_>,
-    ) -> Result<Lease<Connection>, EvaluateError> {
+    ) -> Result<Loan<Connection>, EvaluateError> {
         let Evaluation {
             image, deadline, ..
         } = evaluation;
@@ -183,17 +183,17 @@ impl<W: Witness> PodEvaluator<W> {
         let asked = Instant::now();
         loop {
             let settings = self.functions.settings(image);
-            let lease = self
+            let loan = self
                 .pool
                 .acquire_again(image, settings, avoid, part.within());
             // Cancel-safe: a place that is given up is free.
-            match timeout_at(*deadline, lease).await {
-                Ok(Ok(lease)) => {
-                    let start = lease.connection.origin.start.as_ref();
+            match timeout_at(*deadline, loan).await {
+                Ok(Ok(loan)) => {
+                    let start = loan.connection.origin.start.as_ref();
                     if let Some(start) = start.filter(|start| start.ended >= asked) {
                         part.span().link_elsewhere(&start.span);
                     }
-                    return Ok(lease);
+                    return Ok(loan);
                 }
                 Ok(Err(error)) => {
                     if let Some(start) = error.failed_start() {
@@ -220,10 +220,10 @@ impl<W: Witness> PodEvaluator<W> {
     async fn is_admitted(
         &self,
         image: &Reference,
-        lease: &Lease<Connection>,
+        loan: &Loan<Connection>,
         evaluation: &Evaluation,
     ) -> Result<bool, EvaluateError> {
-        let digest = lease.connection.origin.digest.as_ref();
+        let digest = loan.connection.origin.digest.as_ref();
         match self
             .guard
             .admit_pod(image, digest, evaluation.deadline)
@@ -231,9 +231,9 @@ impl<W: Witness> PodEvaluator<W> {
         {
             Ok(()) => Ok(true),
             Err(Refused::Denied(reason)) => {
-                let name = &lease.connection.name;
+                let name = &loan.connection.name;
                 tracing::info!(%name, "a pod is no longer allowed: {reason}");
-                self.pool.failed(lease.pod, Failure::denied(reason));
+                self.pool.failed(loan.pod, Failure::denied(reason));
                 Ok(false)
             }
             Err(refused) => Err(refused.of(&evaluation.image)),
@@ -251,14 +251,14 @@ impl<W: Witness> PodEvaluator<W> {
     }
 
     /// Reports a pod that a call did not come back from.
-    fn doubt(&self, lease: &Lease<Connection>, unsent_in_a_row: u32) {
+    fn doubt(&self, loan: &Loan<Connection>, unsent_in_a_row: u32) {
         if unsent_in_a_row < UNSENT {
-            self.pool.doubted(lease.pod);
+            self.pool.doubted(loan.pod);
         } else {
-            let name = &lease.connection.name;
+            let name = &loan.connection.name;
             tracing::warn!(%name, "the pod answers, but takes no calls; it is given up");
             let failure = Failure::passing("the pod answers, but takes no calls");
-            self.pool.failed(lease.pod, failure);
+            self.pool.failed(loan.pod, failure);
         }
     }
 

@@ -36,7 +36,7 @@ use crate::{
         names::{pod_name, unique},
         objects::Objects,
         owning::{Owners, Roster, Us},
-        watching::{Phase, Progress, SeenPod},
+        watching::{Progress, SeenPod, StartPhase},
     },
     policy::Guard,
     pool::{Failure, Launcher, PodId},
@@ -45,35 +45,36 @@ use crate::{
 /// A start in a trace.
 const SPAN: &str = "pod start";
 
+/// Starts pods. `pod::runtime` puts it together; nobody else reaches its parts.
 #[derive(Debug)]
 pub(crate) struct PodLauncher {
-    pub(crate) objects: Arc<Objects>,
-    pub(crate) wrappers: Arc<Wrappers>,
-    pub(crate) evidence: Arc<Evidence>,
-    pub(crate) service_owners: ServiceOwners,
-    pub(crate) roster: Arc<Roster>,
-    pub(crate) owners: Arc<Owners>,
-    pub(crate) us: Arc<Us>,
-    pub(crate) images: Images,
-    pub(crate) materials: Materials,
-    pub(crate) start_timeout: Duration,
-    pub(crate) tracing: Arc<Tracing>,
+    pub(in crate::pod) objects: Arc<Objects>,
+    pub(in crate::pod) wrappers: Arc<Wrappers>,
+    pub(in crate::pod) evidence: Arc<Evidence>,
+    pub(in crate::pod) service_owners: ServiceOwners,
+    pub(in crate::pod) roster: Arc<Roster>,
+    pub(in crate::pod) owners: Arc<Owners>,
+    pub(in crate::pod) us: Arc<Us>,
+    pub(in crate::pod) images: Images,
+    pub(in crate::pod) materials: Materials,
+    pub(in crate::pod) start_timeout: Duration,
+    pub(in crate::pod) tracing: Arc<Tracing>,
 }
 
 /// Which image a function's reference stands for, and whether it may run.
 #[derive(Debug)]
 pub(crate) struct Images {
-    pub(crate) metadata: Arc<Metadata<Client>>,
-    pub(crate) guard: Guard,
+    pub(in crate::pod) metadata: Arc<Metadata<Client>>,
+    pub(in crate::pod) guard: Guard,
 }
 
 /// What pods are made of, besides their image.
 #[derive(Debug)]
 pub(crate) struct Materials {
-    pub(crate) templates: CurrentTemplate,
-    pub(crate) functions: Arc<Functions>,
-    pub(crate) pull_secret: Option<PullSecret>,
-    pub(crate) max_message_size: usize,
+    pub(in crate::pod) templates: CurrentTemplate,
+    pub(in crate::pod) functions: Arc<Functions>,
+    pub(in crate::pod) pull_secret: Option<PullSecret>,
+    pub(in crate::pod) max_message_size: usize,
 }
 
 impl Launcher for PodLauncher {
@@ -164,7 +165,7 @@ impl PodLauncher {
             .admit(&reference, &image.digest, deadline)
             .await;
         admitted.map_err(not_admitted)?;
-        clock.over(Phase::Metadata);
+        clock.over(StartPhase::Metadata);
         let name = pod_name(function, &image.digest.to_string(), &unique());
         self.roster.name(id, &name);
         let of_image = |failure: Failure| failure.of_image(&image.digest.to_string());
@@ -172,7 +173,7 @@ impl PodLauncher {
             .create(function, &reference, &image, &name, id, deadline)
             .await
             .map_err(of_image)?;
-        clock.over(Phase::Create);
+        clock.over(StartPhase::Create);
         self.roster.waits_for(id, "its containers".into());
         let come_up = async {
             self.objects.watch.addressed(&name).await;
@@ -193,7 +194,7 @@ impl PodLauncher {
             }
         };
         let channel = channel.map_err(|error| Failure::passing(error.to_string()))?;
-        clock.over(Phase::Wrapper);
+        clock.over(StartPhase::Wrapper);
         tracing::info!(name, "a pod is up: {}", clock.line());
         let usage = self.roster.ready(id);
         // From here on losses are reported to the pool; one before that is ours.
@@ -221,7 +222,7 @@ impl Clock {
         work(&mut phases, Instant::now())
     }
 
-    fn over(&self, phase: Phase) {
+    fn over(&self, phase: StartPhase) {
         self.with(|phases, now| phases.over(phase, now));
     }
 

@@ -6,7 +6,7 @@ use super::progress::has_address;
 
 /// The parts of a start, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub(crate) enum StartPhase {
     Metadata,
     Create,
     Schedule,
@@ -16,7 +16,7 @@ pub(crate) enum Phase {
     Wrapper,
 }
 
-impl Phase {
+impl StartPhase {
     pub(crate) const ALL: [Self; 7] = [
         Self::Metadata,
         Self::Create,

@@ -11,7 +11,7 @@ use k8s_openapi::{
 use kube::api::{DeleteParams, Preconditions};
 
 use super::compact::Compact;
-use super::phase::Phase;
+use super::phase::StartPhase;
 use super::progress::{Progress, has_address, last_words, progress};
 use super::text::Text;
 use crate::pod::marks::{
@@ -99,7 +99,7 @@ pub(crate) struct SeenPod {
     pub(crate) progress: Progress,
     pub(crate) has_address: bool,
     /// The last part of its start that is over.
-    pub(crate) passed: Option<Phase>,
+    pub(crate) passed: Option<StartPhase>,
     /// The container whose last log lines say what went wrong, and whether they are
     /// those of the run before.
     pub(crate) last_words: Option<(Text, bool)>,
@@ -144,7 +144,7 @@ impl From<&Pod> for SeenPod {
             is_without_lease: raw(metadata, WITHOUT_LEASE).is_some(),
             progress: progress(pod),
             has_address: status.is_some_and(has_address),
-            passed: status.and_then(Phase::passed),
+            passed: status.and_then(StartPhase::passed),
             last_words: last_words(pod).map(|(name, previous)| (Text::shared(name), previous)),
             was_ended: status.is_some_and(|status| status.reason.is_some() || was_killed(status)),
             restarts: containers(pod).map(|status| status.restart_count).sum(),

@@ -124,8 +124,8 @@ fn start(pod: u64) -> Action {
     }
 }
 
-fn lease(caller: u64, pod: u64) -> Action {
-    Action::Lease {
+fn loan(caller: u64, pod: u64) -> Action {
+    Action::Lend {
         caller: CallerId(caller),
         pod: PodId(pod),
     }
@@ -164,7 +164,7 @@ fn the_first_caller_starts_a_pod_and_others_wait_for_it() {
     let mut pool = Pool::default();
     assert_eq!(pool.request(1, SETTINGS), [start(1)]);
     assert_eq!(pool.request(2, SETTINGS), []);
-    assert_eq!(pool.ready(1), [lease(1, 1), lease(2, 1)]);
+    assert_eq!(pool.ready(1), [loan(1, 1), loan(2, 1)]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_busy_pod_gets_company_up_to_the_maximum() {
     assert_eq!(pool.request(3, SETTINGS), [start(2)]);
     assert_eq!(pool.request(4, SETTINGS), []);
     assert_eq!(pool.request(5, SETTINGS), [], "two pods are the most");
-    assert_eq!(pool.ready(2), [lease(3, 2), lease(4, 2)]);
+    assert_eq!(pool.ready(2), [loan(3, 2), loan(4, 2)]);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn the_least_loaded_pod_wins_and_equals_take_turns() {
     }
     pool.ready(1);
     pool.ready(2);
-    assert_eq!(pool.request(4, SETTINGS), [lease(4, 2)]);
+    assert_eq!(pool.request(4, SETTINGS), [loan(4, 2)]);
     pool.released(1, 1, 0);
     pool.released(2, 1, 0);
     pool.released(3, 2, 0);
@@ -197,7 +197,7 @@ fn the_least_loaded_pod_wins_and_equals_take_turns() {
         let pod = if caller % 2 == 1 { 1 } else { 2 };
         pool.released(caller, pod, 0);
     }
-    assert_eq!(chosen, [lease(5, 1), lease(6, 2), lease(7, 1), lease(8, 2)]);
+    assert_eq!(chosen, [loan(5, 1), loan(6, 2), loan(7, 1), loan(8, 2)]);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_failed_start_is_told_to_its_waiters_unless_another_pod_takes_them() {
     pool.request(4, SETTINGS);
     assert_eq!(pool.request(5, SETTINGS), [start(3)]);
     pool.ready(2);
-    assert_eq!(pool.failed(3), [delete(3), lease(5, 2)]);
+    assert_eq!(pool.failed(3), [delete(3), loan(5, 2)]);
 }
 
 #[test]
@@ -253,15 +253,15 @@ fn an_outdated_pod_serves_until_its_replacement_is_ready() {
     pool.request(1, SETTINGS);
     pool.ready(1);
     assert_eq!(pool.outdated(1, 0), [start(2)]);
-    assert_eq!(pool.request(2, SETTINGS), [lease(2, 1)], "nobody waits");
+    assert_eq!(pool.request(2, SETTINGS), [loan(2, 1)], "nobody waits");
     assert_eq!(
         pool.request(3, SETTINGS),
-        [lease(3, 1)],
+        [loan(3, 1)],
         "one start is enough"
     );
     assert_eq!(pool.released(3, 1, 0), []);
     assert_eq!(pool.ready(2), []);
-    assert_eq!(pool.request(4, SETTINGS), [lease(4, 2)]);
+    assert_eq!(pool.request(4, SETTINGS), [loan(4, 2)]);
     assert_eq!(pool.released(1, 1, 0), []);
     assert_eq!(pool.released(2, 1, 0), [delete(1)], "with its last call");
 }
@@ -275,11 +275,11 @@ fn a_replacement_that_does_not_come_up_is_tried_again_and_nobody_hears_of_it() {
     assert_eq!(pool.outdated(1, 0), [], "it is on its way");
     assert_eq!(pool.outdated(2, 0), [delete(2), start(3)], "a newer one");
     assert_eq!(pool.failed(3), [delete(3)]);
-    assert_eq!(pool.request(2, SETTINGS), [lease(2, 1)]);
+    assert_eq!(pool.request(2, SETTINGS), [loan(2, 1)]);
     assert_eq!(pool.outdated(1, 60), [start(4)]);
     assert_eq!(pool.failed(1), [delete(1)]);
     assert_eq!(pool.request(3, SETTINGS), [], "it waits for the new one");
-    assert_eq!(pool.ready(4), [lease(3, 4)]);
+    assert_eq!(pool.ready(4), [loan(3, 4)]);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn those_who_wait_for_an_outdated_pod_to_start_get_a_new_one() {
     let mut pool = Pool::default();
     pool.request(1, SETTINGS);
     assert_eq!(pool.outdated(1, 0), [delete(1), start(2)]);
-    assert_eq!(pool.ready(2), [lease(1, 2)]);
+    assert_eq!(pool.ready(2), [loan(1, 2)]);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn an_adopted_pod_is_used_and_not_doubled() {
     };
     assert_eq!(pool.0.decide(adopted.clone()), []);
     assert_eq!(pool.0.decide(adopted), []);
-    assert_eq!(pool.request(1, SETTINGS), [lease(1, 1)]);
+    assert_eq!(pool.request(1, SETTINGS), [loan(1, 1)]);
 }
 
 #[test]
@@ -378,5 +378,5 @@ fn a_caller_that_gives_up_leaves_others_their_places() {
         function: "fn".into(),
     };
     assert_eq!(pool.0.decide(gave_up), []);
-    assert_eq!(pool.ready(1), [lease(2, 1)]);
+    assert_eq!(pool.ready(1), [loan(2, 1)]);
 }

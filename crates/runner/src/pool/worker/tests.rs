@@ -97,7 +97,7 @@ async fn a_hundred_first_callers_share_one_pod() {
     let mut callers = JoinSet::new();
     for _ in 0..100 {
         let pool = bed.pool.clone();
-        callers.spawn(async move { pool.acquire("fn", SETTINGS).await.map(|lease| lease.pod) });
+        callers.spawn(async move { pool.acquire("fn", SETTINGS).await.map(|loan| loan.pod) });
     }
     for answer in callers.join_all().await {
         assert_eq!(answer, Ok(PodId(1)));
@@ -113,8 +113,8 @@ async fn a_thousand_functions_get_a_pod_each_and_none_is_left_once_they_idle() {
         let pool = bed.pool.clone();
         callers.spawn(async move {
             let function = format!("fn-{}", caller % 1000);
-            let lease = pool.acquire(&function, SETTINGS).await.unwrap();
-            (function, lease.pod)
+            let loan = pool.acquire(&function, SETTINGS).await.unwrap();
+            (function, loan.pod)
         });
     }
     let pods: BTreeSet<(String, PodId)> = callers.join_all().await.into_iter().collect();
@@ -146,10 +146,10 @@ async fn a_failed_or_panicked_start_is_told_and_its_remains_are_deleted() {
 #[tokio::test(start_paused = true)]
 async fn an_idle_pod_is_deleted_and_one_in_use_is_not() {
     let bed = bed();
-    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    let loan = bed.pool.acquire("fn", SETTINGS).await.unwrap();
     sleep(Duration::from_secs(600)).await;
     assert_eq!(bed.deleted(), 0);
-    drop(lease);
+    drop(loan);
     sleep(Duration::from_secs(59)).await;
     assert_eq!(bed.deleted(), 0);
     sleep(Duration::from_secs(12)).await;
@@ -162,9 +162,9 @@ async fn a_caller_that_gives_up_leaves_the_pod_to_others() {
     let impatient = bed.pool.acquire("fn", SETTINGS);
     assert!(timeout(Duration::from_millis(10), impatient).await.is_err());
     let begin = Instant::now();
-    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    let loan = bed.pool.acquire("fn", SETTINGS).await.unwrap();
     assert!(begin.elapsed() < Duration::from_secs(1));
-    assert_eq!((lease.pod, bed.started()), (PodId(1), 1));
+    assert_eq!((loan.pod, bed.started()), (PodId(1), 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,7 +172,7 @@ async fn a_pod_outdated_while_it_starts_is_deleted_when_it_has_started() {
     let bed = bed();
     let first = tokio::spawn({
         let pool = bed.pool.clone();
-        async move { pool.acquire("fn", SETTINGS).await.map(|lease| lease.pod) }
+        async move { pool.acquire("fn", SETTINGS).await.map(|loan| loan.pod) }
     });
     sleep(Duration::from_millis(500)).await;
     bed.pool.outdated(PodId(1));
@@ -187,19 +187,19 @@ async fn a_pod_outdated_while_it_starts_is_deleted_when_it_has_started() {
 async fn the_end_closes_the_pool_finishes_deletions_and_leaves_pods() {
     let mut bed = bed();
     bed.pool.adopt("fn", SETTINGS, PodId(77));
-    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
-    assert_eq!(lease.connection, PodId(77));
+    let loan = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert_eq!(loan.connection, PodId(77));
     let adopted = bed.fake.0.lock().adopted.clone();
     assert_eq!(
         adopted,
-        [(lease.pod, PodId(77))],
+        [(loan.pod, PodId(77))],
         "the launcher can delete it"
     );
     let waiting = tokio::spawn({
         let pool = bed.pool.clone();
         async move { pool.acquire("other", SETTINGS).await.map(drop) }
     });
-    bed.pool.failed(lease.pod, Failure::passing("gone"));
+    bed.pool.failed(loan.pod, Failure::passing("gone"));
     sleep(Duration::from_millis(10)).await;
     bed.stop.cancel();
     (&mut bed.worker).await.unwrap();
@@ -248,9 +248,9 @@ async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
                         _ => format!("fn-{round}-{number}"),
                     };
                     let patience = Duration::from_millis(if number == 2 { 10 } else { 5_000 });
-                    let lease = timeout(patience, pool.acquire(&function, SETTINGS)).await;
-                    if let (3, Ok(Ok(lease))) = (number, &lease) {
-                        pool.failed(lease.pod, Failure::passing("gone"));
+                    let loan = timeout(patience, pool.acquire(&function, SETTINGS)).await;
+                    if let (3, Ok(Ok(loan))) = (number, &loan) {
+                        pool.failed(loan.pod, Failure::passing("gone"));
                     }
                 }
             });
@@ -274,16 +274,16 @@ async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
 #[tokio::test(start_paused = true)]
 async fn a_pod_in_doubt_is_checked_and_given_again_or_replaced() {
     let bed = bed();
-    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
-    bed.pool.doubted(lease.pod);
-    drop(lease);
+    let loan = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    bed.pool.doubted(loan.pod);
+    drop(loan);
     // The first pod does not answer.
-    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
-    assert_eq!((lease.pod, bed.started()), (PodId(2), 2));
-    bed.pool.doubted(lease.pod);
+    let loan = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert_eq!((loan.pod, bed.started()), (PodId(2), 2));
+    bed.pool.doubted(loan.pod);
     let begin = Instant::now();
-    let lease = bed.pool.acquire("fn", SETTINGS).await.unwrap();
-    assert_eq!((lease.pod, bed.started()), (PodId(2), 2));
+    let loan = bed.pool.acquire("fn", SETTINGS).await.unwrap();
+    assert_eq!((loan.pod, bed.started()), (PodId(2), 2));
     assert_eq!(begin.elapsed().as_secs(), 1, "not before it has answered");
     let checked = bed.fake.0.lock().checked.clone();
     assert_eq!(checked, [PodId(1), PodId(2)]);

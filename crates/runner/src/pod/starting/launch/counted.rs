@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use metrics::pods::{self, StartFailure, StartPhase};
+use metrics::pods::{self, StartFailure};
 
 use crate::{
-    pod::watching::Phase,
+    pod::watching::StartPhase,
     pool::{Failure, Outlook},
     status::starts,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// A start has ended, after these phases; `is_late`: because its time was up.
 pub(super) fn ended(
     function: &str,
-    spent: &[(Phase, Duration)],
+    spent: &[(StartPhase, Duration)],
     failure: Option<&Failure>,
     is_late: bool,
 ) {
@@ -26,31 +26,31 @@ pub(super) fn ended(
     }
     pods::STARTS.took(spent.iter().map(|(_, time)| *time).sum());
     for (phase, time) in spent {
-        pods::START_PHASES.of(label(*phase)).took(*time);
+        pods::START_PHASES.of(counted_as(*phase)).took(*time);
     }
 }
 
 /// Why a start failed, by where it was and whether it would fail again.
-fn reason(phase: Option<Phase>, outlook: Outlook, is_late: bool) -> StartFailure {
+fn reason(phase: Option<StartPhase>, outlook: Outlook, is_late: bool) -> StartFailure {
     match (phase, outlook) {
         _ if is_late => StartFailure::Timeout,
-        (None | Some(Phase::Metadata), _) => StartFailure::Image,
-        (Some(Phase::Create), _) => StartFailure::Create,
+        (None | Some(StartPhase::Metadata), _) => StartFailure::Image,
+        (Some(StartPhase::Create), _) => StartFailure::Create,
         (_, Outlook::Lasting | Outlook::Denied) => StartFailure::Lasting,
         (_, Outlook::Passing) => StartFailure::Passing,
         (_, Outlook::Taken) => StartFailure::Taken,
     }
 }
 
-fn label(phase: Phase) -> StartPhase {
+fn counted_as(phase: StartPhase) -> pods::StartPhase {
     match phase {
-        Phase::Metadata => StartPhase::Metadata,
-        Phase::Create => StartPhase::Create,
-        Phase::Schedule => StartPhase::Schedule,
-        Phase::Sandbox => StartPhase::Sandbox,
-        Phase::Init => StartPhase::Init,
-        Phase::Container => StartPhase::Container,
-        Phase::Wrapper => StartPhase::Wrapper,
+        StartPhase::Metadata => pods::StartPhase::Metadata,
+        StartPhase::Create => pods::StartPhase::Create,
+        StartPhase::Schedule => pods::StartPhase::Schedule,
+        StartPhase::Sandbox => pods::StartPhase::Sandbox,
+        StartPhase::Init => pods::StartPhase::Init,
+        StartPhase::Container => pods::StartPhase::Container,
+        StartPhase::Wrapper => pods::StartPhase::Wrapper,
     }
 }
 
@@ -62,16 +62,36 @@ mod tests {
     fn a_failure_is_named_after_where_the_start_was() {
         use Outlook::{Lasting, Passing, Taken};
         for (phase, outlook, is_late, expected) in [
-            (Some(Phase::Metadata), Lasting, false, StartFailure::Image),
-            (Some(Phase::Create), Passing, false, StartFailure::Create),
             (
-                Some(Phase::Container),
+                Some(StartPhase::Metadata),
+                Lasting,
+                false,
+                StartFailure::Image,
+            ),
+            (
+                Some(StartPhase::Create),
+                Passing,
+                false,
+                StartFailure::Create,
+            ),
+            (
+                Some(StartPhase::Container),
                 Lasting,
                 false,
                 StartFailure::Lasting,
             ),
-            (Some(Phase::Schedule), Taken, false, StartFailure::Taken),
-            (Some(Phase::Schedule), Passing, true, StartFailure::Timeout),
+            (
+                Some(StartPhase::Schedule),
+                Taken,
+                false,
+                StartFailure::Taken,
+            ),
+            (
+                Some(StartPhase::Schedule),
+                Passing,
+                true,
+                StartFailure::Timeout,
+            ),
         ] {
             assert_eq!(reason(phase, outlook, is_late), expected);
         }

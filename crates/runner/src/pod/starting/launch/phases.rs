@@ -6,13 +6,13 @@ use std::{fmt, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::pod::watching::{Phase, SeenPod};
+use crate::pod::watching::{SeenPod, StartPhase};
 
 /// When each phase of one start was over, as far as it is known.
 #[derive(Debug, Clone)]
 pub(super) struct Phases {
     began: Instant,
-    over: Vec<(Phase, Instant)>,
+    over: Vec<(StartPhase, Instant)>,
 }
 
 impl Phases {
@@ -24,7 +24,7 @@ impl Phases {
     }
 
     /// A phase is over, and with it all before. Seen twice, the first time counts.
-    pub(super) fn over(&mut self, phase: Phase, now: Instant) {
+    pub(super) fn over(&mut self, phase: StartPhase, now: Instant) {
         if self.over.last().is_none_or(|(last, _)| *last < phase) {
             self.over.push((phase, now));
         }
@@ -39,7 +39,7 @@ impl Phases {
 
     /// The phases that took time, in their order, with the one that still lasts.
     /// What was seen to be over at once with a later phase counts there.
-    pub(super) fn spent(&self, now: Instant) -> Vec<(Phase, Duration)> {
+    pub(super) fn spent(&self, now: Instant) -> Vec<(StartPhase, Duration)> {
         let mut from = self.began;
         let mut spent = Vec::new();
         for (phase, to) in &self.over {
@@ -47,7 +47,7 @@ impl Phases {
             from = *to;
         }
         let last = self.over.last().map(|(phase, _)| *phase);
-        let mut left = Phase::ALL.into_iter();
+        let mut left = StartPhase::ALL.into_iter();
         if let Some(current) = left.find(|phase| last.is_none_or(|last| *phase > last)) {
             spent.push((current, now - from));
         }
@@ -106,16 +106,19 @@ mod tests {
         let done = conditions(&["PodScheduled", "Initialized"]);
         for (status, expected) in [
             (json!({ "phase": "Pending" }), None),
-            (json!({ "conditions": scheduled }), Some(Phase::Schedule)),
+            (
+                json!({ "conditions": scheduled }),
+                Some(StartPhase::Schedule),
+            ),
             (
                 json!({ "conditions": scheduled, "podIP": "10.0.0.1" }),
-                Some(Phase::Sandbox),
+                Some(StartPhase::Sandbox),
             ),
             (
                 json!({ "conditions": done, "podIP": "10.0.0.1" }),
-                Some(Phase::Init),
+                Some(StartPhase::Init),
             ),
-            (json!({ "phase": "Running" }), Some(Phase::Container)),
+            (json!({ "phase": "Running" }), Some(StartPhase::Container)),
         ] {
             assert_eq!(pod(&status).passed, expected);
         }
@@ -125,17 +128,17 @@ mod tests {
     fn every_moment_of_a_start_belongs_to_one_phase() {
         let began = Instant::now();
         let mut phases = Phases::begin(began);
-        phases.over(Phase::Metadata, began + ms(10));
-        phases.over(Phase::Create, began + ms(30));
+        phases.over(StartPhase::Metadata, began + ms(10));
+        phases.over(StartPhase::Create, began + ms(30));
         let running = pod(&json!({ "phase": "Running", "podIP": "10.0.0.1" }));
         phases.see(&running, began + ms(1_030));
         phases.see(&running, began + ms(5_000));
         let spent = phases.spent(began + ms(1_100));
         let expected = [
-            (Phase::Metadata, ms(10)),
-            (Phase::Create, ms(20)),
-            (Phase::Container, ms(1_000)),
-            (Phase::Wrapper, ms(70)),
+            (StartPhase::Metadata, ms(10)),
+            (StartPhase::Create, ms(20)),
+            (StartPhase::Container, ms(1_000)),
+            (StartPhase::Wrapper, ms(70)),
         ];
         assert_eq!(spent, expected);
         let sum: Duration = spent.iter().map(|(_, time)| *time).sum();
@@ -146,8 +149,8 @@ mod tests {
     fn a_caller_hears_what_took_longest_first() {
         let began = Instant::now();
         let mut phases = Phases::begin(began);
-        phases.over(Phase::Metadata, began + ms(10));
-        phases.over(Phase::Create, began + ms(110));
+        phases.over(StartPhase::Metadata, began + ms(10));
+        phases.over(StartPhase::Create, began + ms(110));
         let told = Told(&phases, began + ms(12_210)).to_string();
         assert_eq!(
             told,

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::{
     pod::{
         calling::{Connection, Start},
-        watching::Phase,
+        watching::StartPhase,
     },
     pool::Failure,
 };
@@ -20,7 +20,7 @@ use crate::{
 /// The outcome of a start, with the start itself.
 pub(super) fn traced(
     mut span: Span,
-    spent: Vec<(Phase, Duration)>,
+    spent: Vec<(StartPhase, Duration)>,
     began: Instant,
     outcome: Result<Connection, Failure>,
 ) -> Result<Connection, Failure> {

@@ -40,12 +40,12 @@ impl Observer {
                 function: self.wanted[&caller].clone(),
             }),
             Step::Release(n) => {
-                pick(&self.leased, *n).map(|(caller, pod)| Event::Released { caller, pod, now })
+                pick(&self.lent, *n).map(|(caller, pod)| Event::Released { caller, pod, now })
             }
             Step::Ready(n) => pick(&self.starting, *n).map(|pod| Event::Ready { pod, now }),
             Step::Answer(n) => pick(&self.doubted, *n).map(|pod| Event::Ready { pod, now }),
             // A caller that runs in a pod may lose its call.
-            Step::Doubt(n) => pick(&self.leased, *n)
+            Step::Doubt(n) => pick(&self.lent, *n)
                 .filter(|(_, pod)| self.pods.contains_key(pod))
                 .map(|(_, pod)| Event::Doubted { pod }),
             Step::Fail(n, outlook) => pick(&pods, *n).map(|pod| Event::Failed {
@@ -125,7 +125,7 @@ impl Observer {
         let is_over = |pod| matches!(phases.get(pod), None | Some(Phase::Draining | Phase::Lost));
         match event {
             Event::GaveUp { caller, .. } => !self.waiting.contains(caller),
-            Event::Released { caller, .. } => !self.leased.iter().any(|lease| lease.0 == *caller),
+            Event::Released { caller, .. } => !self.lent.iter().any(|loan| loan.0 == *caller),
             Event::Ready { pod, .. } => !self.starting.contains(pod) && !self.doubted.contains(pod),
             Event::Doubted { pod } => is_over(pod) || self.doubted.contains(pod),
             Event::Failed { pod, .. } => !self.pods.contains_key(pod),

@@ -12,7 +12,7 @@ pub(super) struct Observer {
     pub(super) settings: HashMap<String, Settings>,
     pub(super) wanted: HashMap<CallerId, String>,
     pub(super) waiting: Vec<CallerId>,
-    pub(super) leased: Vec<(CallerId, PodId)>,
+    pub(super) lent: Vec<(CallerId, PodId)>,
     /// Pods that exist as far as the cluster is concerned, and their function.
     pub(super) pods: BTreeMap<PodId, String>,
     pub(super) starting: Vec<PodId>,
@@ -37,7 +37,7 @@ impl Observer {
             settings: (0..3).map(|n| (name(n), SETTINGS)).collect(),
             wanted: HashMap::new(),
             waiting: Vec::new(),
-            leased: Vec::new(),
+            lent: Vec::new(),
             pods: BTreeMap::new(),
             starting: Vec::new(),
             doubted: Vec::new(),
@@ -140,7 +140,7 @@ impl Observer {
             }
             Event::GaveUp { caller, .. } => self.waiting.retain(|waiting| waiting != caller),
             Event::Released { caller, pod, .. } => {
-                self.leased.retain(|lease| lease.0 != *caller);
+                self.lent.retain(|loan| loan.0 != *caller);
                 self.used_at.insert(*pod, self.now);
             }
             Event::Ready { pod, .. } => {
@@ -170,7 +170,7 @@ impl Observer {
 
     fn see(&mut self, action: &Action, event: &Event, before: &BTreeMap<PodId, Vec<CallerId>>) {
         match action {
-            Action::Lease { caller, pod } => {
+            Action::Lend { caller, pod } => {
                 self.answered(caller);
                 assert_eq!(
                     self.pods.get(pod),
@@ -180,7 +180,7 @@ impl Observer {
                 assert!(!self.starting.contains(pod), "{pod:?} is not ready");
                 assert!(!self.doubted.contains(pod), "{pod:?} is in doubt");
                 assert!(!self.lost.contains(pod), "{pod:?} is lost");
-                self.leased.push((*caller, *pod));
+                self.lent.push((*caller, *pod));
             }
             Action::Refuse { caller, refusal } => {
                 self.answered(caller);
@@ -212,7 +212,7 @@ impl Observer {
                 self.open.remove(pod);
                 self.starting.retain(|starting| starting != pod);
                 self.doubted.retain(|doubted| doubted != pod);
-                let has_work = self.leased.iter().any(|lease| lease.1 == *pod);
+                let has_work = self.lent.iter().any(|loan| loan.1 == *pod);
                 assert!(!has_work || self.lost.contains(pod), "{pod:?} has work");
             }
         }
@@ -249,12 +249,9 @@ impl Observer {
         self.state.functions[function].settings
     }
 
-    /// 6. The load over all pods is the callers in flight, and each runs in the pod of its lease.
+    /// 6. The load over all pods is the callers in flight, and each runs in the pod of its loan.
     fn check(&self) {
-        assert_eq!(
-            self.state.in_flight(),
-            self.waiting.len() + self.leased.len()
-        );
+        assert_eq!(self.state.in_flight(), self.waiting.len() + self.lent.len());
         let mut running: BTreeSet<(CallerId, PodId)> = BTreeSet::new();
         for (id, pod) in &self.state.pods {
             running.extend(pod.running.iter().map(|caller| (*caller, *id)));
@@ -265,7 +262,7 @@ impl Observer {
                 );
             }
         }
-        assert_eq!(running, self.leased.iter().copied().collect());
+        assert_eq!(running, self.lent.iter().copied().collect());
     }
 
     /// 3. One pod's failure never touches another's callers.
@@ -299,7 +296,7 @@ impl Observer {
                 None => self.step(&Step::Answer(0)),
             }
         }
-        while !self.leased.is_empty() {
+        while !self.lent.is_empty() {
             self.step(&Step::Release(0));
         }
         while !self.starting.is_empty() {

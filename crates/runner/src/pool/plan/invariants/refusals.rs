@@ -107,8 +107,8 @@ impl Observer {
                 };
                 assert!(avoid.is_empty(), "it had a place");
                 let is_of = |caller: &&CallerId| self.wanted[caller] == *function;
-                let leased = self.leased.iter().map(|(caller, _)| caller);
-                let load = self.waiting.iter().chain(leased).filter(is_of).count();
+                let lent = self.lent.iter().map(|(caller, _)| caller);
+                let load = self.waiting.iter().chain(lent).filter(is_of).count();
                 assert_eq!(load, *queued);
                 assert!(load >= self.settings_of(function).max_queued);
             }

@@ -11,7 +11,7 @@ fn an_adopted_pod_takes_the_callers_of_one_that_only_starts() {
     let mut pool = Pool::default();
     (1..=3).for_each(|caller| drop(pool.request(caller, one)));
     let (pod, actions) = pool.adopted(one);
-    let expected = [delete(1), lease(1, pod), lease(2, pod), lease(3, pod)];
+    let expected = [delete(1), loan(1, pod), loan(2, pod), loan(3, pod)];
     assert_eq!(actions, expected);
     assert_eq!(pool.ready(1), [], "too late");
 
@@ -20,7 +20,7 @@ fn an_adopted_pod_takes_the_callers_of_one_that_only_starts() {
     let (pod, actions) = pool.adopted(SETTINGS);
     assert_eq!(
         actions,
-        [lease(1, pod), lease(2, pod)],
+        [loan(1, pod), loan(2, pod)],
         "there is room for both"
     );
     assert_eq!(pool.ready(1), []);
@@ -31,7 +31,7 @@ fn at_the_bound_an_adopted_pod_is_only_kept_instead_of_one_that_starts() {
     let mut pool = Pool(State::with_max_pods(1));
     pool.request(1, SETTINGS);
     let (first, actions) = pool.adopted(SETTINGS);
-    assert_eq!(actions, [delete(1), lease(1, first)]);
+    assert_eq!(actions, [delete(1), loan(1, first)]);
     let (second, actions) = pool.adopted(SETTINGS);
     assert_eq!(actions, [delete(second)]);
 }
@@ -52,7 +52,7 @@ fn an_outdated_pod_of_the_warm_up_is_replaced_before_it_goes() {
     pool.ready(2);
     pool.released(1, 2, 0);
     assert_eq!(pool.outdated(2, 600), [start(3)], "long idle");
-    assert_eq!(pool.request(2, warm), [lease(2, 2)]);
+    assert_eq!(pool.request(2, warm), [loan(2, 2)]);
     pool.released(2, 2, 600);
     assert_eq!(pool.ready(3), [delete(2)]);
 }

@@ -75,8 +75,8 @@ fn what_may_pass_is_not_remembered_and_a_busy_pod_needs_no_company_that_fails() 
     pool.ready(2);
     pool.request(3, SETTINGS);
     assert_eq!(pool.request(4, SETTINGS), [start(3)]);
-    assert_eq!(pool.failed(3), [delete(3), lease(4, 2)]);
-    assert_eq!(pool.request(5, SETTINGS), [lease(5, 2)]);
+    assert_eq!(pool.failed(3), [delete(3), loan(4, 2)]);
+    assert_eq!(pool.request(5, SETTINGS), [loan(5, 2)]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn company_for_a_busy_pod_costs_no_other_function_its_warm_up_pod() {
     pool.request(2, SETTINGS);
     pool.ready(2);
     for caller in 3..6 {
-        assert_eq!(pool.request(caller, SETTINGS), [lease(caller, 2)]);
+        assert_eq!(pool.request(caller, SETTINGS), [loan(caller, 2)]);
     }
 }
 
