@@ -75,7 +75,7 @@ impl ApiError {
         self.reason == "AlreadyExists"
     }
 
-    /// Whether our roles do not allow it.
+    /// Whether it is forbidden: by our roles, or, for a creation, by a quota or an admission rule.
     pub(crate) fn is_denied(&self) -> bool {
         self.code == Some(403)
     }
