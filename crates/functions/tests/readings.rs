@@ -124,3 +124,24 @@ fn objects_as_a_function_writes_them_stay_text() {
     // It loses comments, which text would keep.
     assert_eq!(texts("apply-setters@v0.1.0"), (0, 4));
 }
+
+#[test]
+fn keys_of_every_length_give_the_same_output() {
+    for length in [127, 128, 129, 1023, 1025] {
+        let key = "k".repeat(length);
+        for data in [
+            format!("{key}: web"),
+            format!("inside: {{a: b, {key}: web}}"),
+            format!("inside: [{{{key}: [web]}}, web]"),
+            format!("inside:\n    - {key}: web"),
+        ] {
+            let input = format!(
+                "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n\
+                 - apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n  data:\n    \
+                 {data}\nfunctionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    \
+                 name: c\n  data:\n    namespace: x\n    by-value: web\n    put-value: b\n"
+            );
+            catalog::native().for_each(|newest| assert_same(newest, &input));
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::node::ScalarStyle;
 use super::{
     part::{Column, Value},
-    walk::Walk,
+    walk::{LONGEST_KEY, Walk},
 };
 
 /// Brackets inside of each other.
@@ -151,7 +151,11 @@ impl Walk<'_> {
         }
         loop {
             if is_mapping {
+                let key = self.at;
                 self.flow_word()?;
+                if self.at - key > LONGEST_KEY {
+                    return None;
+                }
                 self.take(b':')?;
                 match self.spaces(self.at) {
                     0 => return None,

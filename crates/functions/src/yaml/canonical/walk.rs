@@ -18,8 +18,8 @@ const DEEPEST: usize = 120;
 /// How many bytes are charged at once.
 const CHARGED: usize = 8 << 10;
 
-/// From this length on a key is written in another way.
-const LONGEST_KEY: usize = 128;
+/// Beyond this length a key is written in another way.
+pub(super) const LONGEST_KEY: usize = 128;
 
 pub(super) struct Walk<'a> {
     /// The text, up to where the walk ends at the latest.
