@@ -254,9 +254,10 @@ impl<'a> Translator<'a> {
                 return Ok(());
             }
             is_first = false;
-            if rest.starts_with("[:")
-                && let Some(end) = rest.find(":]")
+            if let Some(behind) = rest.strip_prefix("[:")
+                && let Some(length) = behind.find(":]")
             {
+                let end = 2 + length;
                 let name = &rest[..end + 2];
                 const NAMES: &str = "alnum alpha ascii blank cntrl digit graph lower print punct \
                                      space upper word xdigit";
@@ -341,6 +342,8 @@ mod tests {
             ("((a{100}){100}){100}", "invalid repeat count: `{100}`"),
             ("[b-a]", "invalid character class range: `b-a`"),
             ("[[:foo:]]", "invalid character class range: `[:foo:]`"),
+            ("[[:]:]]", "invalid character class range: `[:]:]`"),
+            ("[[::]]", "invalid character class range: `[::]`"),
             ("\\C", "invalid escape sequence: `\\C`"),
             ("\\pX", "invalid character class range: `\\pX`"),
             ("\\p{No", "invalid character class range: `\\p{No`"),

@@ -80,6 +80,16 @@ const HOSTILE: &[&str] = &[
 /// A few milliseconds in the optimised program; this one is not, and shares its machine.
 const SOON: Duration = Duration::from_millis(500);
 
+/// Found by fuzzing: Go looks for the end of a class's name behind its beginning.
+#[test]
+fn a_bracket_and_a_colon_begin_no_name_if_nothing_ends_it() {
+    let expression = compile("^[[:]$").unwrap();
+    for (text, is_match) in [("[", true), (":", true), ("]", false)] {
+        assert_eq!(expression.is_match(text), is_match, "{text}");
+    }
+    assert!(compile("^[[:]]$").unwrap().is_match(":]"));
+}
+
 #[test]
 fn what_would_be_large_is_refused_soon() {
     let long = "a|".repeat(LENGTH);

@@ -30,8 +30,16 @@ const HOPELESS: &[&str] = &[
 ];
 
 /// How the kubelet words it that its request to the container runtime was interrupted, because one
-/// of the two was restarted. It makes the same request again by itself.
-const INTERRUPTED: &[&str] = &["context canceled", "code = Canceled", "code = Unavailable"];
+/// of the two was restarted. It makes the same request again by itself. Of a container that was
+/// created already it gives gRPC's words without its code.
+const INTERRUPTED: &[&str] = &[
+    "context canceled",
+    "code = Canceled",
+    "code = Unavailable",
+    "error reading from server",
+    "transport is closing",
+    "Error while dialing",
+];
 
 /// Reasons of containers that could not be started. The others are of containers that ran, or of
 /// images.
@@ -250,6 +258,9 @@ mod tests {
         assert!(matches!(seen(&container(&ended)), Progress::Waiting(_)));
         let away = "rpc error: code = Unavailable desc = error reading from server: EOF";
         let waiting = json!({ "waiting": { "reason": "CreateContainerError", "message": away } });
+        assert!(matches!(seen(&container(&waiting)), Progress::Waiting(_)));
+        let away = "error reading from server: EOF";
+        let waiting = json!({ "waiting": { "reason": "RunContainerError", "message": away } });
         assert!(matches!(seen(&container(&waiting)), Progress::Waiting(_)));
 
         let missing = json!({ "terminated": {
