@@ -12,6 +12,7 @@ mod growth;
 mod lists;
 mod material;
 mod memory;
+mod pipeline;
 mod rig;
 mod rounds;
 mod servers;

@@ -9,19 +9,12 @@ use functions::{
 
 use crate::Workload;
 use lists::{Objects, config, list};
+use pipeline::{IN_A_ROW, ROW};
 
 #[path = "../../bench/src/lists.rs"]
 mod lists;
-
-/// What a pipeline does, as in `bench`.
-const IN_A_ROW: [&str; 5] = [
-    "apply-setters",
-    "set-namespace",
-    "search-replace",
-    "upsert-resource",
-    "ensure-name-substring",
-];
-const ROW: usize = 200_000;
+#[path = "../../bench/src/pipeline.rs"]
+mod pipeline;
 
 /// An object, a package, and a list so large that what every call costs does not show.
 const SMALL: usize = 1000;

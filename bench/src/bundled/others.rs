@@ -12,19 +12,10 @@ use crate::caller::milliseconds;
 use crate::lists::{Objects, config};
 use crate::material::{LARGE, SMALL};
 use crate::memory::peak_megabytes;
+use crate::pipeline::{IN_A_ROW, ROW};
 use crate::servers::{bundled, go};
 use crate::stats::Figure;
 use crate::work::Bundled;
-
-/// As Porch calls them: each gets what the one before it gave.
-const IN_A_ROW: [&str; 5] = [
-    "apply-setters",
-    "set-namespace",
-    "search-replace",
-    "upsert-resource",
-    "ensure-name-substring",
-];
-const ROW: usize = 200_000;
 
 impl Round<'_> {
     pub(super) async fn starlark_not_ahead(&mut self) -> Result<()> {

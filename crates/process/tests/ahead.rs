@@ -102,6 +102,24 @@ async fn wait_until(mut condition: impl FnMut() -> bool) {
 }
 
 #[tokio::test]
+async fn a_program_that_was_being_written_at_its_first_call_is_started_ahead_later() {
+    let bench = Bench::new("read line; echo $line", LONG);
+    let program = bench.folder.path().join("program");
+    let writer = fs::OpenOptions::new().append(true).open(program).unwrap();
+    let written = async {
+        // The keeper has its turns, and cannot start anything.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        drop(writer);
+    };
+    tokio::join!(bench.run("first\n"), written);
+    bench.run("second\n").await;
+    // One for each call, and one more.
+    bench.wait_for_starts(3).await;
+}
+
+#[tokio::test]
 async fn each_process_serves_one_call_and_most_are_there_before_their_call() {
     let bench = Bench::new("read line; echo $$ $line", LONG);
     let mut served = Vec::new();

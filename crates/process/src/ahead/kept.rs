@@ -93,7 +93,7 @@ impl Kept {
         if self.file == file {
             match started {
                 Ok(waiting) => self.waiting.push_back(waiting),
-                // It is still being written, which the next call waits for: see there again.
+                // Still being written: tried again after the next call, as for a new file.
                 Err(NotAhead::Start(busy)) if busy.kind() == ErrorKind::ExecutableFileBusy => {
                     self.file = None;
                 }
