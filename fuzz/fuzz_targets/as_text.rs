@@ -8,6 +8,9 @@ use libfuzzer_sys::fuzz_target;
 const HEAD: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n";
 const TAIL: &str = "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  \
                     data:\n    namespace: x\n    by-value: a\n    put-value: b\n    name: a\n";
+/// `search-replace` refuses the names that others want.
+const SEARCH: &str = "functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c\n  \
+                      data:\n    by-value: a\n    put-value: b\n";
 
 fuzz_target!(|data: &[u8]| {
     let Some((first, text)) = data.split_first() else {
@@ -22,7 +25,8 @@ fuzz_target!(|data: &[u8]| {
         .filter(|it| !it.release.is_program())
         .collect();
     let function = functions[usize::from(*first) % functions.len()];
-    for list in [text.to_owned(), format!("{HEAD}{text}{TAIL}")] {
+    let lists = [TAIL, SEARCH].map(|tail| format!("{HEAD}{text}{tail}"));
+    for list in lists.into_iter().chain([text.to_owned()]) {
         let run = |reading| function.run_reading(reading, list.as_bytes(), &Clock::default());
         assert_eq!(
             run(Reading::AsText),

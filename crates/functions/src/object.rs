@@ -1,6 +1,9 @@
 //! What a KRM object says about itself.
 
-use crate::{results::field_text, yaml::Node};
+use crate::{
+    results::field_text,
+    yaml::{Node, Tag},
+};
 
 /// The directory-relative file that an object comes from, as kpt notes it.
 pub(crate) const PATH: &str = "internal.config.kubernetes.io/path";
@@ -72,7 +75,8 @@ impl Node {
 
     /// The path of the object's file.
     pub(crate) fn path(&self) -> &str {
-        match self.annotation(PATH) {
+        let found = self.text_or_null_in_text(&["metadata", "annotations", PATH]);
+        match found.unwrap_or_else(|| self.annotation(PATH)) {
             "" => self.annotation(LEGACY_PATH),
             path => path,
         }
@@ -129,6 +133,13 @@ impl Node {
     /// The text of a scalar; what is nothing, `null` too, is empty text.
     pub(crate) fn text_or_null(&self) -> &str {
         self.value().filter(|_| !self.is_null()).unwrap_or("")
+    }
+
+    /// As [`Self::text_or_null`], of a field of an object that need not be read for it; it
+    /// may be there all the same if it is not found.
+    pub(crate) fn text_or_null_in_text(&self, path: &[&str]) -> Option<&str> {
+        let (text, tag) = self.scalar_in_text(path)?;
+        Some(if tag == Tag::Null { "" } else { text })
     }
 
     /// Keys and values of a mapping of scalars.

@@ -100,6 +100,7 @@ impl Function for SearchReplace {
             Ok(search) => search,
             Err(message) => return Err(fail(list, message)),
         };
+        let mark = search.mark();
         let mut searched = Ok(());
         for item in &mut list.items {
             clock.check()?;
@@ -124,7 +125,7 @@ impl Function for SearchReplace {
             searched = if search.sets_one_path() {
                 search.put_by_path(item)
             } else {
-                search.walk(item, &mut String::new()).map_err(Stop::Failed)
+                search.object(item, mark.as_ref()).map_err(Stop::Failed)
             };
             if searched.is_err() {
                 break;

@@ -16,6 +16,7 @@ mod source;
 mod token;
 
 pub use block::Block;
+pub(crate) use block::Late;
 pub(crate) use canonical::{Column, Object, Style, object};
 pub use edit::NotAMapping;
 pub(crate) use emitter::write_sized;

@@ -114,6 +114,42 @@ fn text_and_tree_give_the_same_output() {
     }
 }
 
+/// Values that stand in a field, in several, as a path or a number of the list's own, in
+/// brackets or in text, and what may be put there.
+#[test]
+fn searches_give_the_same_output() {
+    let (items, _) = MIXED.split_once("functionConfig:").unwrap();
+    let matchers = [
+        "by-value: web",
+        "by-value: default",
+        "by-value: nginx:1.2",
+        "by-value: web.yaml",
+        "by-value: '0'",
+        "by-value: a",
+        "by-value: '3'",
+        "by-value: exec web",
+        "by-value: web\n    by-path: spec.**.app",
+        "by-value-regex: (we)b",
+        "by-path: metadata.name",
+        "by-path: '**[*].name'",
+    ];
+    let puts = ["a", "'5'", "'null'", "a b", "'true'", "'# a'", "''", "${1}"];
+    let puts = puts.map(|put| format!("put-value: {put}"));
+    let more = ["put-comment: 'a'", "put-value: a\n    put-comment: kpt-set"];
+    for put in puts.into_iter().chain(more.map(str::to_owned)) {
+        for matcher in matchers {
+            let input = format!(
+                "{items}functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    \
+                 name: c\n  data:\n    {matcher}\n    {put}\n"
+            );
+            let search = catalog::FUNCTIONS.iter().flat_map(Bundled::reproduced);
+            search
+                .filter(|release| release.to_string().starts_with("search-replace"))
+                .for_each(|release| assert_same(release, &input));
+        }
+    }
+}
+
 #[test]
 fn objects_as_a_function_writes_them_stay_text() {
     let texts = |release: &str| catalog::find(release).unwrap().texts(MIXED);

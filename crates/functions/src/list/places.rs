@@ -3,7 +3,7 @@
 
 use crate::{
     object::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH},
-    yaml::{Comments, Content, Node, ScalarStyle, kind_name},
+    yaml::{Comments, Content, Late, Node, ScalarStyle, kind_name},
 };
 
 /// The spellings of each annotation, the newer one first.
@@ -24,68 +24,163 @@ pub(crate) const MIGRATION: &str =
 const ANNOTATIONS: &[&str] = &["metadata", "annotations"];
 
 /// What a list had before the function ran.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Before {
-    /// Which spellings: the newer one, and the older one.
-    spellings: [bool; 2],
+    /// Which spellings: the newer one, and the older one. `None` up to the first object that
+    /// has one.
+    spellings: Option<[bool; 2]>,
+    is_inconsistent: bool,
     /// Path and index of each object.
     places: Vec<[String; 2]>,
 }
 
-/// Gives every object both spellings, and its number.
-pub(super) fn complete(items: &mut [Node]) -> Result<Before, String> {
-    let mut found: Option<[bool; 2]> = None;
-    let mut consistent = true;
-    let mut places = Vec::with_capacity(items.len());
-    for (number, item) in items.iter_mut().enumerate() {
-        annotate(item, MIGRATION, &number.to_string())?;
-        let Some(annotations) = item.at_mut(ANNOTATIONS) else {
-            places.push(Default::default());
-            continue;
-        };
-        let has = |name: &str| annotations.get(name).is_some();
-        let spelt = [0, 1].map(|at| PAIRS.iter().any(|(_, names)| has(names[at])));
-        if spelt != [false, false] {
-            consistent &= *found.get_or_insert(spelt) == spelt;
+impl Before {
+    fn note(&mut self, spelt: &Spelt<'_>) -> Result<(), String> {
+        let used = spelt.used();
+        if used != [false, false] {
+            self.is_inconsistent |= *self.spellings.get_or_insert(used) != used;
         }
-        places.push(
-            [[PATH, LEGACY_PATH], [INDEX, LEGACY_INDEX]].map(|[new, old]| {
-                let name = if has(new) { new } else { old };
-                text(annotations, name).to_owned()
-            }),
-        );
-        copy(annotations);
-        check(annotations)?;
+        let [path, index, _] = spelt.0;
+        let places = [path, index].map(|[new, old]| new.or(old).unwrap_or("").to_owned());
+        self.places.push(places);
+        spelt.check()
     }
-    if !consistent {
+}
+
+/// The texts of the pairs of annotations, where they are.
+#[derive(Default)]
+struct Spelt<'a>([[Option<&'a str>; 2]; PAIRS.len()]);
+
+impl<'a> Spelt<'a> {
+    fn of(annotations: &'a Node) -> Self {
+        let mut spelt = Self::default();
+        for (key, value) in annotations.fields() {
+            spelt.add(key.value().unwrap_or(""), value.text_or_null());
+        }
+        spelt
+    }
+
+    /// Of an object that is text, if these annotations are all the same after [`restore`]
+    /// when nobody has changed them.
+    fn that_may_wait(item: &'a Node) -> Option<Self> {
+        let mut spelt = Self::default();
+        let mut has_number = false;
+        let is_all = item.all_in_text(ANNOTATIONS, |key, text| {
+            has_number |= key == MIGRATION;
+            spelt.add(key, text);
+        });
+        (is_all && !has_number && spelt.gets_what_it_does_not_use()).then_some(spelt)
+    }
+
+    /// The first field of a name is the one that counts.
+    fn add(&mut self, key: &str, text: &'a str) {
+        let pairs = PAIRS.iter().zip(&mut self.0);
+        let places = pairs.flat_map(|((_, names), pair)| names.iter().zip(pair));
+        for (name, place) in places {
+            if *name == key {
+                place.get_or_insert(text);
+            }
+        }
+    }
+
+    fn used(&self) -> [bool; 2] {
+        [0, 1].map(|at| self.0.iter().any(|pair| pair[at].is_some()))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for ((what, _), pair) in PAIRS.iter().zip(&self.0) {
+            let [new, old] = pair.map(|text| text.unwrap_or(""));
+            if !new.is_empty() && !old.is_empty() && new != old {
+                return Err(mismatched(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all that [`copy`] adds is a spelling that the object does not use: that is
+    /// removed again.
+    fn gets_what_it_does_not_use(&self) -> bool {
+        let used = self.used();
+        self.0.iter().all(|[new, old]| match [new, old] {
+            [Some(""), None] | [None, Some("")] => true,
+            [Some(_), None] => !used[1],
+            [None, Some(_)] => !used[0],
+            [Some(new), Some(old)] => new.is_empty() == old.is_empty(),
+            [None, None] => true,
+        })
+    }
+}
+
+/// Gives every object both spellings, and its number. Objects that are text get them when
+/// somebody looks at them.
+pub(super) fn complete(items: &mut [Node]) -> Result<Before, String> {
+    let mut before = Before::default();
+    for (number, item) in (0..).zip(items.iter_mut()) {
+        if let Some(spelt) = Spelt::that_may_wait(item) {
+            before.note(&spelt)?;
+            item.add_late(Late::new(ANNOTATIONS, add_to, number));
+            continue;
+        }
+        annotate(item, MIGRATION, &number.to_string())?;
+        match item.at_mut(ANNOTATIONS) {
+            Some(annotations) => {
+                before.note(&Spelt::of(annotations))?;
+                copy(annotations);
+            }
+            None => before.places.push(Default::default()),
+        }
+    }
+    if before.is_inconsistent {
         return Err("the annotation formatting in the input resources is not consistent".into());
     }
-    let all = [items.is_empty(); 2];
-    Ok(Before {
-        spellings: found.unwrap_or(all),
-        places,
-    })
+    if items.is_empty() {
+        before.spellings = Some([true, true]);
+    }
+    Ok(before)
+}
+
+fn add_to(annotations: &mut Node, number: u32) {
+    set(annotations, MIGRATION, &number.to_string());
+    copy(annotations);
 }
 
 /// Leaves the objects the spellings that the list had.
 pub(super) fn restore(items: &mut [Node], before: &Before) -> Result<(), String> {
     for item in items {
+        if is_taken_back(item) {
+            continue;
+        }
         let Some(annotations) = item.at_mut(ANNOTATIONS) else {
             continue;
         };
         copy(annotations);
         follow(annotations, before)?;
-        for (at, is_used) in before.spellings.into_iter().enumerate() {
+        for (at, is_used) in before.spellings.unwrap_or_default().into_iter().enumerate() {
             if !is_used {
                 for (_, names) in PAIRS {
                     annotations.remove(names[at]);
                 }
             }
         }
-        check(annotations)?;
+        Spelt::of(annotations).check()?;
         annotations.remove(MIGRATION);
     }
     Ok(())
+}
+
+/// Takes back what was to be added to annotations, if nobody has changed them.
+fn is_taken_back(item: &mut Node) -> bool {
+    let mut node = item;
+    for key in ANNOTATIONS {
+        if node.take_late_back() {
+            return true;
+        }
+        match node.get_mut(key) {
+            Some(next) => node = next,
+            None => return false,
+        }
+    }
+    node.take_late_back()
 }
 
 /// Where the function changed one spelling, the other one follows.
@@ -131,6 +226,10 @@ pub(super) fn clear_empty(item: &mut Node) -> Result<(), String> {
         return Err(odd(item));
     }
     let is_empty = |node: &Node| node.fields().is_empty() && node.items().is_empty();
+    // Annotations that were there to be completed are lines of text.
+    if item.was_late() {
+        return Ok(());
+    }
     let Some(metadata) = item.get_mut("metadata") else {
         return Ok(());
     };
@@ -173,16 +272,6 @@ pub(super) fn annotate(item: &mut Node, name: &str, value: &str) -> Result<(), S
 
 fn mismatched(what: &str) -> String {
     format!("resource input to function has mismatched legacy and internal {what} annotations")
-}
-
-fn check(annotations: &Node) -> Result<(), String> {
-    for (what, names) in PAIRS {
-        let [new, old] = names.map(|name| text(annotations, name));
-        if !new.is_empty() && !old.is_empty() && new != old {
-            return Err(mismatched(what));
-        }
-    }
-    Ok(())
 }
 
 /// Gives an object both spellings, the newer one's value where they differ.

@@ -2,6 +2,8 @@
 
 use std::{fmt::Write as _, rc::Rc};
 
+use memchr::memmem::{self, Finder};
+
 use crate::{
     apply_replacements::{
         getter::{self, Wording},
@@ -127,8 +129,31 @@ impl Search {
         }
     }
 
+    /// What has to stand in a scalar's text for a match, and nothing but values of scalars
+    /// will change.
+    pub(super) fn mark(&self) -> Option<Finder<'static>> {
+        let is_plain = self.is_by_value() && self.put_comment.is_empty();
+        is_plain.then(|| Finder::new(&self.by_value).into_owned())
+    }
+
+    /// Searches an object, as text where that is enough.
+    pub(super) fn object(
+        &mut self,
+        object: &mut Node,
+        mark: Option<&Finder<'_>>,
+    ) -> Result<(), String> {
+        let told = self.results.len();
+        let edited = mark
+            .and_then(|mark| object.edit_text(mark, |scalar, path| self.scalar(scalar, path).ok()));
+        if edited.is_some() {
+            return Ok(());
+        }
+        self.results.truncate(told);
+        self.walk(object, &mut String::new())
+    }
+
     /// `path` is that of the node, and is so again afterwards.
-    pub(super) fn walk(&mut self, node: &mut Node, path: &mut String) -> Result<(), String> {
+    fn walk(&mut self, node: &mut Node, path: &mut String) -> Result<(), String> {
         // Once the run is over nobody looks at the rest.
         if !meter::charge(path.len()) {
             return Ok(());
@@ -223,11 +248,14 @@ impl Search {
     /// Whether a block of this text may hold a match: a value of one line stands in
     /// it as it is.
     fn may_be_in(&self, text: &str) -> bool {
-        let is_by_value = !self.by_value.is_empty()
+        !self.is_by_value() || memmem::find(text.as_bytes(), self.by_value.as_bytes()).is_some()
+    }
+
+    fn is_by_value(&self) -> bool {
+        !self.by_value.is_empty()
             && !self.by_value.contains('\n')
             && self.by_regex.is_none()
-            && (self.put_comment.is_empty() || self.by_path.is_empty());
-        !is_by_value || memchr::memmem::find(text.as_bytes(), self.by_value.as_bytes()).is_some()
+            && (self.put_comment.is_empty() || self.by_path.is_empty())
     }
 
     fn path_matches(&self, path: &str) -> bool {

@@ -76,6 +76,7 @@ impl Function for ApplySetters {
             let message = "input setters list cannot be empty";
             return Err(fail(list, message.into()));
         }
+        let mark = pattern::mark();
         for item in &mut list.items {
             clock.check()?;
             if self.needs_metadata && !has_metadata(item) {
@@ -90,6 +91,12 @@ impl Function for ApplySetters {
             if let Some(object) = &mut setting.object {
                 *object = named(item);
             }
+            let told = setting.results.len();
+            let edited = item.edit_text(&mark, |node, path| setting.scalar(node, path).ok());
+            if edited.is_some() {
+                continue;
+            }
+            setting.results.truncate(told);
             match walk(&mut setting, item, "") {
                 Err(Stop::Failed(message)) => return Err(fail(list, message)),
                 walked => walked?,
@@ -131,10 +138,14 @@ fn has_metadata(item: &Node) -> bool {
 
 /// What results call the object by: kind and version as they are written, `null` too.
 fn named(item: &Node) -> [String; 4] {
-    let written = |name: &str| item.get(name).and_then(Node::value).unwrap_or("");
+    let written = |name: &str| match item.scalar_in_text(&[name]) {
+        Some((text, _)) => text,
+        None => item.get(name).and_then(Node::value).unwrap_or(""),
+    };
     let known = |name: &str| {
-        let field = item.at(&["metadata", name]);
-        field.map_or("", Node::text_or_null)
+        let path = ["metadata", name];
+        let found = item.text_or_null_in_text(&path);
+        found.unwrap_or_else(|| item.at(&path).map_or("", Node::text_or_null))
     };
     [
         written("apiVersion"),
@@ -201,7 +212,7 @@ impl Setting {
             return;
         };
         charge(was.len());
-        let [was, is] = [was, is].map(|value| secrets::shown(value, path, pattern));
+        let [was, is] = secrets::shown([was, is], path, pattern);
         let message = format!("set field value to {}", go::quote(&is));
         self.results.push(Report {
             severity: Some(Severity::Info),

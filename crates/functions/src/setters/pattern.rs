@@ -1,11 +1,18 @@
 //! The patterns in setter comments.
 
+use memchr::memmem::Finder;
+
 const MARK: &str = "# kpt-set: ";
 
 /// The pattern of a comment; `None` if it is not a setter comment.
 pub(super) fn of_comment(comment: &str) -> Option<&str> {
     let pattern = comment.strip_prefix(MARK)?.trim();
     (!pattern.is_empty()).then_some(pattern)
+}
+
+/// Where setter comments may begin in a text.
+pub(super) fn mark() -> Finder<'static> {
+    Finder::new(MARK)
 }
 
 /// Whether a text may hold setter comments.

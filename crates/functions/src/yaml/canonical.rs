@@ -10,10 +10,12 @@
 //! The tests hold both against the parser and the emitter: whatever is proven
 //! is read as the same nodes, and written as the same bytes.
 
+mod find;
 mod lines;
 mod part;
 mod rewrite;
 mod scalar;
+mod splice;
 mod walk;
 
 use std::{ops::Range, rc::Rc};
@@ -27,7 +29,7 @@ use super::{
 };
 use crate::meter;
 pub(crate) use part::{Column, Style};
-use part::{Part, Value};
+use part::{Inside, Part, Value};
 use rewrite::Rewrite;
 use walk::Walk;
 
@@ -55,7 +57,6 @@ pub(crate) fn object(
         charged: start,
         line,
         style,
-        proves: true,
         rewrite: Rewrite::from(start),
     };
     let (comments, _) = walk.below_comments(start, column.read);
@@ -89,6 +90,18 @@ pub(crate) fn object(
     })
 }
 
+/// The block of a part, which ends here.
+fn inside(written: &Written, block: &Inside, end: usize) -> Written {
+    Written {
+        source: Rc::clone(&written.source),
+        start: block.start,
+        end,
+        line: block.line,
+        column: block.column.written,
+        indent: written.indent,
+    }
+}
+
 fn mapping(written: Written) -> Node {
     let (fields, flow) = (Block::of(written), false);
     Node::new(Content::Mapping { fields, flow }, Tag::Map)
@@ -107,9 +120,9 @@ pub(super) fn fields(written: &Written) -> Vec<(Node, Node)> {
         let mut key = scalar(written, &part.key, ScalarStyle::Plain);
         key.line = written.source.line_in_list(part.line);
         above(&mut key, written, &part.head);
-        let mut value = value(written, &part);
+        let mut value = value(&mut walk, written, &part);
         let commented = match part.value {
-            Value::Block { .. } => &mut key,
+            Value::Block(_) => &mut key,
             _ => &mut value,
         };
         behind(commented, written, &part.comment);
@@ -128,7 +141,7 @@ pub(super) fn entries(written: &Written) -> Vec<Node> {
     let (mut walk, column) = (Walk::over(written), Column::proven(written.column));
     let mut entries = Vec::new();
     while let Some(part) = walk.entry(column) {
-        let mut entry = value(written, &part);
+        let mut entry = value(&mut walk, written, &part);
         above(&mut entry, written, &part.head);
         behind(&mut entry, written, &part.comment);
         entries.push(entry);
@@ -171,7 +184,8 @@ fn scalar(written: &Written, range: &Range<usize>, style: ScalarStyle) -> Node {
     Node::new(Content::Scalar { value, style }, tag)
 }
 
-fn value(written: &Written, of: &Part) -> Node {
+/// The value of a part that the walk has just found; moves over its block.
+fn value(walk: &mut Walk<'_>, written: &Written, of: &Part) -> Node {
     let line_in_list = written.source.line_in_list(of.line);
     let mut node = match &of.value {
         Value::Scalar(style, range) => scalar(written, range, *style),
@@ -185,28 +199,15 @@ fn value(written: &Written, of: &Part) -> Node {
             let root = documents.into_iter().next().map(|document| document.root);
             root.unwrap_or_else(|| Node::plain(""))
         }
-        Value::Block {
-            is_mapping,
-            range,
-            line,
-            first,
-            column,
-        } => {
-            let source = &written.source;
-            let written = Written {
-                source: Rc::clone(source),
-                start: range.start,
-                end: range.end,
-                line: *line,
-                column: *column,
-                indent: written.indent,
-            };
-            let mut node = if *is_mapping {
-                mapping(written)
+        Value::Block(block) => {
+            walk.skip_block(*block);
+            let part = inside(written, block, walk.at);
+            let mut node = if block.is_mapping {
+                mapping(part)
             } else {
-                sequence(written)
+                sequence(part)
             };
-            node.line = source.line_in_list(*first);
+            node.line = written.source.line_in_list(block.first);
             return node;
         }
     };

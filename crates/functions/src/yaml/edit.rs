@@ -2,9 +2,10 @@
 //! list entries by a key. An edit keeps the comments and the style of what was
 //! there.
 
-use memchr::memmem;
-
-use super::node::{Content, Node, ScalarStyle, Tag};
+use super::{
+    block::Written,
+    node::{Content, Node, ScalarStyle, Tag},
+};
 use crate::meter;
 
 impl Node {
@@ -12,6 +13,13 @@ impl Node {
     pub fn value(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn style(&self) -> Option<ScalarStyle> {
+        match self.content {
+            Content::Scalar { style, .. } => Some(style),
             _ => None,
         }
     }
@@ -83,10 +91,11 @@ impl Node {
     /// find that it is not there. Keys stand in such a text as they are.
     pub(crate) fn get_rare(&self, key: &str) -> Option<&Node> {
         let unread = match &self.content {
-            Content::Mapping { fields, .. } => fields.unread(),
+            Content::Mapping { fields, .. } => fields.unread().map(Written::text),
             _ => None,
         };
-        let is_missing = |text: &str| memmem::find(text.as_bytes(), key.as_bytes()).is_none();
+        let begins = |line: &str| line.trim_start().starts_with(key);
+        let is_missing = |text: &str| !text.lines().any(begins);
         if unread.is_some_and(is_missing) {
             None
         } else {

@@ -17,6 +17,7 @@ mod style;
 use super::node::{Content, Node, Tag};
 use super::parser::Document;
 use crate::meter;
+pub(super) use style::is_word;
 
 const INDENT: isize = 2;
 /// What is written around a node, on average.

@@ -4,7 +4,7 @@
 use smol_str::SmolStr;
 
 use super::{
-    block::{Block, Written},
+    block::{Block, Late, Written},
     resolve::resolve,
 };
 use crate::meter;
@@ -240,6 +240,30 @@ impl Node {
     /// is written as it was.
     pub(crate) fn is_as_written(&self) -> bool {
         self.as_written().is_some()
+    }
+
+    /// Has fields added to a mapping that nobody has changed, when it is read.
+    pub(crate) fn add_late(&mut self, late: Late) {
+        if let Content::Mapping { fields, .. } = &mut self.content {
+            fields.add_late(late);
+        }
+    }
+
+    /// Takes back fields that would be added, if nobody has changed anything in this
+    /// mapping. Whether that is so.
+    pub(crate) fn take_late_back(&mut self) -> bool {
+        match &mut self.content {
+            Content::Mapping { fields, .. } => fields.take_late_back(),
+            _ => false,
+        }
+    }
+
+    /// Whether [`Self::take_late_back`] did so, and nobody has changed anything since.
+    pub(crate) fn was_late(&self) -> bool {
+        match &self.content {
+            Content::Mapping { fields, .. } => fields.was_late(),
+            _ => false,
+        }
     }
 
     /// The text of such a block.

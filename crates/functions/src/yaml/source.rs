@@ -17,6 +17,11 @@ impl Source {
         Self { text, left_out }
     }
 
+    /// Another text with the same lines.
+    pub(super) fn replaced(old: &Self, text: String) -> Self {
+        Self::rewritten(text, old.left_out.clone())
+    }
+
     /// The line of the list, of a line of this text. Both count from where the text begins
     /// in the list.
     pub(super) fn line_in_list(&self, line: u32) -> u32 {

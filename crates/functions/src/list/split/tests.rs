@@ -1,6 +1,8 @@
 //! Text and tree say the same: what is split is read as the parser reads it, and
 //! written as the emitter writes it.
 
+mod edits;
+
 use std::rc::Rc;
 
 use proptest::prelude::*;

@@ -164,11 +164,17 @@ const KINDS: &[Kind] = &[
     ),
 ];
 
-/// The value as results show it.
-pub(super) fn shown(value: &str, path: &str, pattern: &str) -> String {
+/// Values of a field as results show them.
+pub(super) fn shown(values: [&str; 2], path: &str, pattern: &str) -> [String; 2] {
     let names = pattern::names(pattern).into_iter().map(pattern::bare);
-    let is_named = std::iter::once(path).chain(names).any(names_a_secret);
-    if is_named || is_secret(value) {
+    if std::iter::once(path).chain(names).any(names_a_secret) {
+        return [REDACTED; 2].map(str::to_owned);
+    }
+    values.map(shown_value)
+}
+
+fn shown_value(value: &str) -> String {
+    if is_secret(value) {
         return REDACTED.to_owned();
     }
     match value.char_indices().nth(LONGEST) {
@@ -339,6 +345,11 @@ mod tests {
 
     #[test]
     fn secrets_are_redacted_and_long_values_cut() {
+        let shown = |value, path, pattern| {
+            let [was, is] = super::shown([value; 2], path, pattern);
+            assert_eq!(was, is);
+            is
+        };
         assert_eq!(shown("x", "spec.dbPassword", "${db}"), REDACTED);
         assert_eq!(shown("x", "spec.db", "${db-token}"), REDACTED);
         assert_eq!(shown("Basic dXNlcjpwYXNz", "a", "${b}"), REDACTED);

@@ -49,12 +49,16 @@ pub(super) enum Value {
         is_ended: bool,
     },
     Flow(Range<usize>),
-    Block {
-        is_mapping: bool,
-        range: Range<usize>,
-        line: u32,
-        /// The line of the first entry, below its comments.
-        first: u32,
-        column: usize,
-    },
+    Block(Inside),
+}
+
+/// A block that begins where the walk is: the walk has not gone over it.
+#[derive(Clone, Copy)]
+pub(super) struct Inside {
+    pub(super) is_mapping: bool,
+    pub(super) start: usize,
+    pub(super) line: u32,
+    /// The line of the first entry, below its comments.
+    pub(super) first: u32,
+    pub(super) column: Column,
 }

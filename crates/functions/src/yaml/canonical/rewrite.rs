@@ -55,6 +55,7 @@ impl Rewrite {
 
 impl Walk<'_> {
     /// Moves over spaces, of which the emitter writes so many.
+    #[inline]
     pub(super) fn blanks(&mut self, read: usize, written: usize) -> Option<()> {
         if read != written {
             let range = self.at..self.at + read;

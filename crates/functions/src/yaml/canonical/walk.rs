@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::super::{block::Written, emitter::SequenceIndent};
 use super::{
-    part::{Column, Part, Style, Value},
+    part::{Column, Inside, Part, Style, Value},
     rewrite::Rewrite,
     scalar::is_in_words,
 };
@@ -30,8 +30,6 @@ pub(super) struct Walk<'a> {
     /// From 1.
     pub(super) line: u32,
     pub(super) style: Style,
-    /// Whether blocks are looked into: those that were proven are moved over.
-    pub(super) proves: bool,
     pub(super) rewrite: Rewrite,
 }
 
@@ -47,11 +45,11 @@ impl<'a> Walk<'a> {
                 indent: written.indent,
                 keeps_heads: true,
             },
-            proves: false,
             rewrite: Rewrite::default(),
         }
     }
 
+    #[inline]
     pub(super) fn byte(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -60,12 +58,30 @@ impl<'a> Walk<'a> {
         matches!(self.bytes.get(at..at + 2), Some(b"- "))
     }
 
-    pub(super) fn spaces(&self, at: usize) -> usize {
-        let rest = self.bytes.get(at..).unwrap_or(&[]);
-        let other = rest.iter().position(|byte| *byte != b' ');
-        other.unwrap_or(rest.len())
+    /// Whether a field of this name begins here.
+    pub(super) fn is_at_key(&self, name: &str) -> bool {
+        let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+        let behind = rest.strip_prefix(name.as_bytes());
+        behind.is_some_and(|behind| matches!(behind, [b':', b' ' | b'\n', ..]))
     }
 
+    /// Eight at once: there are more of them than of any other byte.
+    #[inline]
+    pub(super) fn spaces(&self, at: usize) -> usize {
+        let rest = self.bytes.get(at..).unwrap_or(&[]);
+        let mut count = 0;
+        while let Some(eight) = rest.get(count..).and_then(|rest| rest.first_chunk()) {
+            let others = u64::from_le_bytes(*eight) ^ u64::from_le_bytes([b' '; 8]);
+            if others != 0 {
+                return count + others.trailing_zeros() as usize / 8;
+            }
+            count += 8;
+        }
+        let last = rest[count..].iter().take_while(|byte| **byte == b' ');
+        count + last.count()
+    }
+
+    #[inline]
     pub(super) fn take(&mut self, byte: u8) -> Option<()> {
         (self.byte(0) == byte).then(|| self.at += 1)
     }
@@ -76,7 +92,8 @@ impl<'a> Walk<'a> {
             return None;
         }
         loop {
-            self.field(column)?;
+            let part = self.field(column)?;
+            self.inside(&part.value)?;
             self.charge()?;
             if !self.goes_on(column, false)? {
                 return Some(());
@@ -86,11 +103,21 @@ impl<'a> Walk<'a> {
 
     fn sequence(&mut self, column: Column) -> Option<()> {
         loop {
-            self.entry(column)?;
+            let part = self.entry(column)?;
+            self.inside(&part.value)?;
             self.charge()?;
             if !self.goes_on(column, true)? {
                 return Some(());
             }
+        }
+    }
+
+    /// Walks over the block that a field or an entry ends with, if it does.
+    fn inside(&mut self, value: &Value) -> Option<()> {
+        match value {
+            Value::Block(block) if block.is_mapping => self.mapping(block.column),
+            Value::Block(block) => self.sequence(block.column),
+            _ => Some(()),
         }
     }
 
@@ -112,6 +139,7 @@ impl<'a> Walk<'a> {
         (is_key && is_word).then_some(length)
     }
 
+    /// A field, up to the block that it ends with, if it does.
     pub(super) fn field(&mut self, column: Column) -> Option<Part> {
         let head = self.comments_above(column)?;
         let line = self.line;
@@ -138,6 +166,7 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// An entry, up to the block that it ends with, if it does.
     pub(super) fn entry(&mut self, column: Column) -> Option<Part> {
         let head = self.comments_above(column)?;
         let line = self.line;
@@ -155,19 +184,13 @@ impl<'a> Walk<'a> {
                 written: column.written + 2,
             };
             let (comments, _) = self.below_comments(start, column.read);
-            if self.proves {
-                self.mapping(column)?;
-            } else {
-                self.skip_line();
-                self.skip_block(column.written, true);
-            }
-            let value = Value::Block {
+            let value = Value::Block(Inside {
                 is_mapping: true,
-                range: start..self.at,
+                start,
                 line,
                 first: line + comments,
-                column: column.written,
-            };
+                column,
+            });
             (value, 0..0)
         } else {
             self.in_line()?
@@ -189,7 +212,7 @@ impl<'a> Walk<'a> {
         Some((value, comment))
     }
 
-    /// The block below a key at this column.
+    /// The beginning of the block below a key at this column.
     fn block(&mut self, key: Column) -> Option<Value> {
         let spaces = self.leave_out_empty_lines()?;
         let line = self.line;
@@ -207,20 +230,12 @@ impl<'a> Walk<'a> {
             },
         };
         self.blanks(spaces, column.written)?;
-        let start = self.at;
-        if !self.proves {
-            self.skip_block(column.written, is_mapping);
-        } else if is_mapping {
-            self.mapping(column)?;
-        } else {
-            self.sequence(column)?;
-        }
-        Some(Value::Block {
+        Some(Value::Block(Inside {
             is_mapping,
-            range: start..self.at,
+            start: self.at,
             line,
             first: line + comments,
-            column: column.written,
-        })
+            column,
+        }))
     }
 }

@@ -43,7 +43,7 @@ struct Allowed {
 }
 
 /// Whether the value has nothing in it that means something to YAML.
-fn is_word(value: &str) -> bool {
+pub(in super::super) fn is_word(value: &str) -> bool {
     !value.is_empty()
         && !value.starts_with(['.', '-'])
         && value.bytes().all(|byte| IN_WORDS[usize::from(byte)])
