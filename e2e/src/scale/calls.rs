@@ -6,6 +6,7 @@ use std::time::Duration;
 use acceptance::LIST;
 use anyhow::{Context, Error, Result, ensure};
 use futures::future::try_join_all;
+use tokio::time::sleep;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
@@ -23,6 +24,10 @@ const WARM: Duration = Duration::from_secs(60);
 
 /// Callers of the steady load, in two threads.
 const CALLERS: usize = 4;
+
+/// How long a caller waits before its next call. Without that the callers alone keep the machine busy, on which
+/// the API server has to do its work meanwhile.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A function at a runner.
 #[derive(Debug, Clone)]
@@ -77,6 +82,7 @@ pub(super) fn steadily(members: &[&Member]) -> Vec<Load> {
             let channels = connect(&addresses)?;
             let next = Cell::new(0);
             Ok(async move || {
+                sleep(PAUSE).await;
                 let number = next.replace(next.get() + 1);
                 call(&channels, &targets[number % targets.len()], WARM).await
             })

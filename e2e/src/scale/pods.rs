@@ -1,11 +1,13 @@
 //! The pods of all runners, as the API server has them.
 
+use std::fmt::Debug;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{Api, ListParams, PartialObjectMeta, Patch, PatchParams};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::scope::Scope;
@@ -31,28 +33,45 @@ pub(super) async fn count(scope: &Scope) -> Result<usize> {
 
 /// All that are not on their way out, in the order of their names.
 pub(super) async fn all(scope: &Scope) -> Result<Vec<Seen>> {
+    let pods = pages(&scope.api::<Pod>()).await?;
+    let stay = pods
+        .iter()
+        .filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let seen = stay.map(|pod| {
+        let annotation = |key| pod.annotations().get(key).cloned().unwrap_or_default();
+        Seen {
+            name: pod.name_any(),
+            owner: annotation("fn.kpt.dev/owner"),
+            template: annotation("fn.kpt.dev/template-version"),
+        }
+    });
+    let mut found: Vec<Seen> = seen.collect();
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(found)
+}
+
+/// How many services do not name their pod as their owner yet. That is written after a start, and by and by.
+pub(super) async fn services_without_owner(scope: &Scope) -> Result<usize> {
+    let services = pages(&scope.api::<Service>()).await?;
+    let ownerless = |service: &&PartialObjectMeta<Service>| service.owner_references().is_empty();
+    Ok(services.iter().filter(ownerless).count())
+}
+
+/// What all objects of a kind say about themselves.
+async fn pages<K>(api: &Api<K>) -> Result<Vec<PartialObjectMeta<K>>>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
     let mut found = Vec::new();
     let mut page = ListParams::default().limit(PAGE);
     loop {
-        let list = scope.api::<Pod>().list_metadata(&page).await?;
-        for pod in &list.items {
-            if pod.metadata.deletion_timestamp.is_some() {
-                continue;
-            }
-            let annotation = |key| pod.annotations().get(key).cloned().unwrap_or_default();
-            found.push(Seen {
-                name: pod.name_any(),
-                owner: annotation("fn.kpt.dev/owner"),
-                template: annotation("fn.kpt.dev/template-version"),
-            });
-        }
+        let list = api.list_metadata(&page).await?;
+        found.extend(list.items);
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),
-            None => break,
+            None => return Ok(found),
         }
     }
-    found.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(found)
 }
 
 /// Where a pod is.

@@ -1,5 +1,7 @@
 //! Takes over pods of runners that are gone.
 
+use std::{future::ready, time::Duration};
+
 use kube::api::Patch;
 use serde_json::json;
 use tokio::time::timeout;
@@ -21,26 +23,31 @@ impl Sweeper {
         let Some(usage) = roster.claim(name, function) else {
             return;
         };
-        let is_on_its_way = matches!(pod.progress, Progress::Waiting(_));
-        let patience = if is_on_its_way { COMING } else { REACH };
-        let reached = timeout(patience, self.wrappers.reach(name)).await;
-        let channel = reached
-            .map_err(drop)
-            .and_then(|reached| reached.map_err(drop));
-        if channel.is_err() && is_on_its_way {
+        if !matches!(pod.progress, Progress::Waiting(_)) {
+            let channel = self.reach(name, REACH);
+            return self.make_ours(pod, function, usage, channel).await;
+        }
+        let Ok(channel) = self.reach(name, COMING).await else {
             tracing::info!(name, "not adopting a pod yet: it is still starting");
             return roster.forget(name);
-        }
-        self.make_ours(pod, function, usage, channel).await;
+        };
+        self.make_ours(pod, function, usage, ready(Ok(channel)))
+            .await;
     }
 
-    /// The same for a pod that answers, or does not.
+    async fn reach(&self, name: &str, patience: Duration) -> Result<Channel, ()> {
+        let reached = timeout(patience, self.wrappers.reach(name)).await;
+        reached.map_err(drop)?.map_err(drop)
+    }
+
+    /// The same for a pod that is up. Our name is written first: where two runners think that it is their turn, only the
+    /// one that has the pod dials it.
     pub(super) async fn make_ours(
         &self,
         pod: &SeenPod,
         function: &str,
         usage: Usage,
-        channel: Result<Channel, ()>,
+        channel: impl Future<Output = Result<Channel, ()>>,
     ) {
         let (roster, name): (_, &str) = (&self.roster, &pod.identity.name);
         if let Err(trouble) = self.take_over(pod, name).await {
@@ -50,14 +57,14 @@ impl Sweeper {
         // Until the watch has seen the change, the pod looks like another runner's.
         let is_ours =
             |pod: Option<&SeenPod>| pod.is_none_or(|pod| pod.identity.belongs_to(&self.us.owner));
-        let is_seen = self.objects.watch.until(name, is_ours);
-        let is_seen = timeout(REACH, is_seen).await.is_ok();
+        let is_seen = timeout(REACH, self.objects.watch.until(name, is_ours));
+        let (is_seen, channel) = futures::join!(is_seen, channel);
         let Ok(channel) = channel else {
             tracing::info!(name, "deleting a pod: it cannot be adopted");
             roster.leave_unadopted(name);
             return self.objects.remove_of(&self.us.owner, name).await;
         };
-        if !is_seen {
+        if is_seen.is_err() {
             // It is ours and well, and only the watch is behind.
             tracing::info!(
                 name,

@@ -1,4 +1,4 @@
-use std::cell::Cell;
+use std::{cell::Cell, future::ready};
 
 use futures::{FutureExt as _, future::pending};
 use http::Method;
@@ -132,7 +132,10 @@ fn orphan() -> Value {
             "status": { "phase": "Running", "podIP": "10.0.0.1" } })
 }
 
-/// The sweeper "me" over an API server that has these pods and services, lets everything be patched but
+/// What another runner has taken over a moment ago.
+const TAKEN: &str = "taken";
+
+/// The sweeper "me" over an API server that has these pods and services, lets everything else be patched but
 /// nothing be deleted, and whose watches say nothing.
 async fn sweeper(pods: Vec<Value>, services: Vec<Value>) -> (Sweeper, Deletions) {
     let deletions = Deletions::default();
@@ -151,6 +154,9 @@ async fn sweeper(pods: Vec<Value>, services: Vec<Value>) -> (Sweeper, Deletions)
                 (Method::DELETE, _) => {
                     deletions.lock().push(path);
                     fake::refusal(500, "InternalError", "failed calling webhook")
+                }
+                (Method::PATCH, path) if path.ends_with(TAKEN) => {
+                    fake::refusal(422, "Invalid", "the test of its owner failed")
                 }
                 (Method::GET, path) if path.ends_with("/a") => {
                     fake::refusal(404, "NotFound", "no such pod")
@@ -232,8 +238,23 @@ async fn a_pod_that_answers_is_not_deleted_because_the_watch_is_behind() {
     let pod = sweeper.objects.watch.get("a").unwrap();
     let usage = sweeper.roster.claim("a", "fn").unwrap();
     let channel = Endpoint::from_static("http://127.0.0.1:1").connect_lazy();
-    sweeper.make_ours(&pod, "fn", usage, Ok(channel)).await;
+    sweeper
+        .make_ours(&pod, "fn", usage, ready(Ok(channel)))
+        .await;
     assert!(!sweeper.roster.knows("a"), "the next sweep adopts it");
+    assert!(deletions.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_another_survivor_has_taken_is_not_dialled() {
+    let mut pod = orphan();
+    pod["metadata"]["name"] = TAKEN.into();
+    let (sweeper, deletions) = sweeper(vec![pod], vec![]).await;
+    let pod = sweeper.objects.watch.get(TAKEN).unwrap();
+    let usage = sweeper.roster.claim(TAKEN, "fn").unwrap();
+    let dialled = async { panic!("it is dialled") };
+    sweeper.make_ours(&pod, "fn", usage, dialled).await;
+    assert!(!sweeper.roster.knows(TAKEN));
     assert!(deletions.lock().is_empty());
 }
 
