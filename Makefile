@@ -73,14 +73,17 @@ test: ## Run every test there is; says what it had to leave out
 quick: ## Run the quick tests, which need nothing but a compiler
 	cargo test
 
-.PHONY: lint
-lint: ## Check formatting and lints, and that no file has grown over 400 lines
+.PHONY: format
+format: ## Check formatting, and that no file has grown over 400 lines
 	@git ls-files -co --exclude-standard '*.rs' | xargs wc -l | awk '$$2 != "total" && $$1 > 400 { print "too long:", $$0; long = 1 } END { exit long }'
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 	cargo fmt --manifest-path starlark-function/Cargo.toml --check
-	cargo clippy --manifest-path starlark-function/Cargo.toml --all-targets --locked -- -D warnings
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+
+.PHONY: lint
+lint: format ## The same, and lints of all three workspaces
+	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+	cargo clippy --manifest-path starlark-function/Cargo.toml --all-targets --locked -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --all-targets --locked -- -D warnings
 
 .PHONY: unused

@@ -33,6 +33,11 @@ const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
 /// need as much again, and functions the rest.
 const REQUESTS: u64 = 4;
 
+/// How long a thread for blocking work waits for more of it. Files are looked at every two seconds, each time by
+/// the thread that has waited longest: with tokio's ten seconds, twenty threads would stay for ever once there were
+/// twenty, and the allocator keeps some memory for each.
+const THREADS_WAIT: Duration = Duration::from_secs(1);
+
 /// Serves until a signal asks it to stop.
 pub(crate) fn run(config: Config) -> anyhow::Result<()> {
     metrics::is("function-runner", env!("CARGO_PKG_VERSION"));
@@ -46,6 +51,7 @@ pub(crate) fn run(config: Config) -> anyhow::Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_keep_alive(THREADS_WAIT)
         .build()?;
     let ended = runtime.block_on(serve(config));
     // A file or a name that is still being looked up must not delay the end.
