@@ -40,8 +40,8 @@ impl Sweeper {
         reached.map_err(drop)?.map_err(drop)
     }
 
-    /// The same for a pod that is up. Our name is written first: where two runners think that it is their turn, only the
-    /// one that has the pod dials it.
+    /// The same for a pod that is up. Our name is written first: where two runners think that it
+    /// is their turn, only the one that has the pod dials it.
     pub(super) async fn make_ours(
         &self,
         pod: &SeenPod,
