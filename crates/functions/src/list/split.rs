@@ -6,6 +6,8 @@
 
 use std::rc::Rc;
 
+use memchr::memmem;
+
 use crate::{
     meter,
     yaml::{Column, Node, Object, SequenceIndent, Source, Style, object, parse_from},
@@ -20,7 +22,7 @@ pub(super) fn split(text: &Rc<Source>, style: Style) -> Option<(Node, usize)> {
     let head: usize = text.split_inclusive('\n').take(start).map(str::len).sum();
     let (head, rest) = text.split_at(head);
     let is_in_reach = u32::try_from(text.len()).is_ok() && rest.starts_with(ITEMS);
-    if !is_in_reach || text.contains('\r') || !head.lines().all(is_simple_field) {
+    if !is_in_reach || has_rare_breaks(text) || !head.lines().all(is_simple_field) {
         return None;
     }
     let spaces = rest[ITEMS.len()..].bytes().take_while(|byte| *byte == b' ');
@@ -59,6 +61,14 @@ pub(super) fn split(text: &Rc<Source>, style: Style) -> Option<(Node, usize)> {
         .count()
         == 1;
     is_one.then_some((Node::mapping(fields), items.texts))
+}
+
+/// Whether a line may end with anything but `\n`. A comment that does goes on where an object
+/// seems to end.
+fn has_rare_breaks(text: &str) -> bool {
+    let is_in = |end: &&str| memmem::find(text.as_bytes(), end.as_bytes()).is_some();
+    let beyond_ascii = ["\u{85}", "\u{2028}", "\u{2029}"];
+    text.contains('\r') || !text.is_ascii() && beyond_ascii.iter().any(is_in)
 }
 
 /// A field of words: nothing before `items` can change what its lines are.

@@ -312,3 +312,14 @@ fn what_looks_like_an_object_between_quotes_is_text() {
     let text = format!("{HEAD}- a: b\n- a: 'b\n- c: d'\n- a: b\n");
     assert_eq!(compare(&text, SequenceIndent::Compact), 0);
 }
+
+#[test]
+fn a_comment_that_goes_on_behind_a_rare_line_break_is_the_parsers() {
+    for end in ["\u{85}", "\u{2028}", "\u{2029}"] {
+        let text = format!(
+            "kind: ResourceList\nitems:\n- apiVersion: a\n- kind  metadata:\n    b/c\n  data:\n    \
+             list: # kpt-set: $d(- ({end}f n)g`  script: |\n      h\n\n      i\n"
+        );
+        assert_eq!(compare(&text, SequenceIndent::Compact), 0, "{text}");
+    }
+}
