@@ -15,7 +15,7 @@ use crate::scope::Scope;
 /// How long things may take to settle: pods go after 8 s, a crashed runner is given up after 30 s.
 const SETTLING: Duration = Duration::from_secs(75);
 
-/// Threads that wait for more work end after 10 s.
+/// Threads that wait for more work have ended by then.
 const THREADS: Duration = Duration::from_secs(11);
 
 /// How often is looked, and how many looks are one sample.
