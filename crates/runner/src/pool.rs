@@ -18,6 +18,8 @@
 //! 5. A pod with work is never deleted for age; a pod without work is deleted once.
 //! 6. The load over all pods is the callers in flight; at rest it is zero.
 //! 7. Unknown pods, late events and repeated events change nothing.
+//! 8. Outdated pods are replaced some at a time, and serve until then. Whenever another may
+//!    be replaced, it is.
 //!
 //! A pod that a call was lost in is *in doubt*: nobody is given it before it has answered a
 //! check. A start that would fail again is remembered, and not tried for a while.

@@ -1,10 +1,12 @@
 //! Every decision of the pool, as a pure function: state and event in, actions out.
 //!
 //! This file follows a caller: asking, waiting, running. `start` decides whether
-//! another pod may be started, `replace` which pods are replaced by newer ones.
+//! another pod may be started, `replace` which pods are replaced by newer ones, and
+//! `wave` when.
 
 mod replace;
 mod start;
+mod wave;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -43,6 +45,8 @@ pub(crate) enum Event {
     },
     /// A pod is to be replaced: its template or its image is no longer current.
     Outdated { pod: PodId, now: Duration },
+    /// The deletion of a pod has ended, one way or the other.
+    Gone { pod: PodId, now: Duration },
     /// What pods are made of is no longer what it was, for one function or for all:
     /// what failed before may succeed now.
     Changed { function: Option<String> },
@@ -138,7 +142,13 @@ impl State {
             Event::Doubted { pod } => self.doubted(pod, &mut actions),
             Event::Failed { pod, failure, now } => self.failed(pod, &failure, now, &mut actions),
             Event::Outdated { pod, now } => self.outdated(pod, now, &mut actions),
-            Event::Changed { function } => self.changed(function.as_deref()),
+            Event::Gone { pod, now } => self.gone(pod, now, &mut actions),
+            Event::Changed { function } => {
+                self.changed(function.as_deref());
+                if function.is_none() {
+                    self.keep_what_waits();
+                }
+            }
             Event::Adopted {
                 function,
                 settings,
@@ -228,6 +238,7 @@ impl State {
         if has_come_up {
             self.changed(Some(&name));
             self.drain_retiring(&name, actions);
+            self.replace_next(now, actions);
         }
     }
 
@@ -257,7 +268,7 @@ impl State {
         pod.is_doubted = false;
         let waiting = std::mem::take(&mut pod.waiting);
         let (is_idle, name) = (pod.running.is_empty(), Arc::clone(&pod.function));
-        actions.push(Action::Delete { pod: id });
+        self.remove(id, actions);
         if is_idle {
             self.forget(id);
         }
@@ -307,11 +318,17 @@ impl State {
         };
         let function = self.functions.get(&pod.function);
         let min_pods = function.map_or(0, |function| function.settings.min_pods);
-        min_pods > 0 && pod.is_open() && self.survey(&pod.function, &[]).open <= min_pods
+        let is_wanted = pod.is_open() || pod.phase == Phase::Retiring;
+        min_pods > 0 && is_wanted && self.survey(&pod.function, &[]).there() <= min_pods
     }
 
     fn delete(&mut self, id: PodId, actions: &mut Vec<Action>) {
         self.forget(id);
+        self.remove(id, actions);
+    }
+
+    fn remove(&mut self, id: PodId, actions: &mut Vec<Action>) {
+        self.wave.leaving.insert(id);
         actions.push(Action::Delete { pod: id });
     }
 

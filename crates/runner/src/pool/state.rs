@@ -190,13 +190,20 @@ pub(super) struct Survey {
     pub(super) open: usize,
     /// Whether a current one can be used.
     pub(super) has_ready: bool,
-    /// Whether one that retires can be used.
-    pub(super) has_retiring: bool,
+    /// Pods that retire and can be used.
+    pub(super) retiring: usize,
     /// The least loaded pod that takes callers, and its load; among equals, the
     /// one whose turn is longest ago. Nobody waits for a replacement while what it
     /// replaces can be used. Pods in doubt come last, and after them those that
     /// are to be avoided.
     pub(super) least: Option<(PodId, usize)>,
+}
+
+impl Survey {
+    /// Pods that take callers now or soon, those that retire included.
+    pub(super) fn there(&self) -> usize {
+        self.open + self.retiring
+    }
 }
 
 /// All functions with their pods and callers.
@@ -209,6 +216,25 @@ pub(crate) struct State {
     pub(super) last_turn: u64,
     /// Most pods of all functions together; 0: any number.
     pub(super) max_pods: usize,
+    pub(super) wave: Wave,
+}
+
+/// What is being replaced, and what waits for its turn.
+#[derive(Debug, Default)]
+pub(super) struct Wave {
+    /// Functions with outdated pods whose replacement has not been started.
+    pub(super) to_replace: BTreeSet<Arc<str>>,
+    /// Pods that were started to replace others. Only those that still start matter.
+    pub(super) replacements: BTreeSet<PodId>,
+    /// Pods whose deletion is under way.
+    pub(super) leaving: BTreeSet<PodId>,
+}
+
+#[cfg(test)]
+impl Wave {
+    pub(super) fn is_empty(&self) -> bool {
+        self.to_replace.is_empty() && self.leaving.is_empty()
+    }
 }
 
 impl State {
@@ -257,18 +283,18 @@ impl State {
             let less = |least: Option<_>| Some(least.map_or(rank, |least| rank.min(least)));
             survey.load += pod.load();
             survey.has_ready |= pod.phase == Phase::Ready && !pod.is_doubted;
-            survey.has_retiring |= pod.phase == Phase::Retiring && !pod.is_doubted;
             if pod.is_open() {
                 survey.open += 1;
                 least_open = less(least_open);
             }
             if pod.is_usable() {
+                survey.retiring += usize::from(pod.phase == Phase::Retiring);
                 least_usable = less(least_usable);
             } else if pod.phase == Phase::Retiring {
                 least_doubted = less(least_doubted);
             }
         }
-        let least = if survey.has_retiring {
+        let least = if survey.retiring > 0 {
             least_usable
         } else {
             least_open.or(least_doubted)

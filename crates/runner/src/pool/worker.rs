@@ -72,6 +72,7 @@ pub(crate) struct Worker<L: Launcher> {
     /// Ends starts that nobody waits for any more.
     no_more_starts: CancellationToken,
     starting: HashMap<task::Id, PodId>,
+    deleting: HashMap<task::Id, PodId>,
     /// Checks under way; they end with the worker.
     checks: JoinSet<Result<(), Failure>>,
     checking: HashMap<task::Id, PodId>,
@@ -103,6 +104,7 @@ impl<L: Launcher> Worker<L> {
             tasks: JoinSet::new(),
             no_more_starts: CancellationToken::new(),
             starting: HashMap::new(),
+            deleting: HashMap::new(),
             checks: JoinSet::new(),
             checking: HashMap::new(),
             doomed: HashSet::new(),
@@ -252,15 +254,21 @@ impl<L: Launcher> Worker<L> {
 
     fn delete(&mut self, pod: PodId) {
         let launcher = Arc::clone(&self.launcher);
-        self.tasks.spawn(async move {
+        let delete = async move {
             launcher.delete(pod).await;
             // What it returns is only looked at for starts.
             Err(Failure::passing("deleted"))
-        });
+        };
+        let task = self.tasks.spawn(delete).id();
+        self.deleting.insert(task, pod);
     }
 
     fn ended(&mut self, ended: Result<(task::Id, Result<L::Connection, Failure>), JoinError>) {
         let (task, result) = ended.unwrap_or_else(|error| panicked(&error));
+        let now = self.pool.now();
+        if let Some(pod) = self.deleting.remove(&task) {
+            return self.decide(Event::Gone { pod, now });
+        }
         let Some(pod) = self.starting.remove(&task) else {
             return;
         };
@@ -271,10 +279,7 @@ impl<L: Launcher> Worker<L> {
         match result {
             Ok(connection) => {
                 self.connections.insert(pod, connection);
-                self.decide(Event::Ready {
-                    pod,
-                    now: self.pool.now(),
-                });
+                self.decide(Event::Ready { pod, now });
             }
             Err(failure) => self.failed(pod, failure),
         }

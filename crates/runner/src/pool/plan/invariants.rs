@@ -28,6 +28,8 @@ enum Step {
     Doubt(usize),
     Fail(usize, Outlook),
     Outdate(usize),
+    /// A deletion has ended.
+    Gone(usize),
     Change {
         function: Option<u8>,
     },
@@ -86,7 +88,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => any().prop_map(Step::Answer),
         2 => any().prop_map(Step::Doubt),
         3 => (any(), outlooks()).prop_map(|(pod, outlook)| Step::Fail(pod, outlook)),
-        2 => any().prop_map(Step::Outdate),
+        3 => any().prop_map(Step::Outdate),
+        1 => any().prop_map(Step::Gone),
         1 => prop::option::of(function()).prop_map(|function| Step::Change { function }),
         1 => function().prop_map(|function| Step::Adopt { function }),
         1 => function().prop_map(|function| Step::Warm { function }),

@@ -4,7 +4,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{
-    super::state::{CallerId, Phase, PodId, State},
+    super::state::{CallerId, Phase, Pod, PodId, State},
     Action,
 };
 
@@ -36,7 +36,7 @@ impl State {
         // The last one to start is the last one to be ready.
         let surplus = starting.last().copied().filter(|_| is_full);
         if is_full && surplus.is_none() {
-            return actions.push(Action::Delete { pod: id });
+            return self.remove(id, actions);
         }
         let mut waiting = Vec::new();
         if let Some(surplus) = surplus {
@@ -71,9 +71,9 @@ impl State {
     }
 
     /// A pod that is in use, or of the warm-up, serves until its replacement is ready,
-    /// so that callers notice nothing; also if the replacement does not come up, which
-    /// is then tried again when this is reported again. Those who wait for one to start
-    /// want the new version.
+    /// so that callers notice nothing; also if the replacement has to wait for its turn,
+    /// or does not come up and is tried again when this is reported again. Those who wait
+    /// for one to start want the new version.
     pub(super) fn outdated(&mut self, id: PodId, now: Duration, actions: &mut Vec<Action>) {
         let Some(pod) = self.pods.get(&id) else {
             return;
@@ -90,27 +90,34 @@ impl State {
                 let retires = self
                     .pods_of(&name)
                     .any(|(_, pod)| pod.phase == Phase::Retiring);
-                if retires || self.is_warm_up(&name) {
+                if retires {
+                    self.replace(name, now, actions);
+                } else if self.is_warm_up(&name) {
                     self.start_if_none(&name, now, actions);
                 }
             }
+            Phase::Ready | Phase::Retiring if !self.is_missed(id, pod, now) => {
+                self.delete(id, actions);
+            }
             Phase::Ready => {
-                let is_unused = pod.is_idle() && now >= pod.used_at + IN_USE;
-                if is_unused && (!self.is_warm_up(&name) || self.has_other_ready(&name, id)) {
-                    return self.delete(id, actions);
-                }
                 if let Some(pod) = self.pods.get_mut(&id) {
                     pod.phase = Phase::Retiring;
                 }
-                self.start_if_none(&name, now, actions);
+                self.replace(name, now, actions);
             }
             // What is ready by now was not found outdated.
             Phase::Retiring if self.survey(&name, &[]).has_ready => {
                 self.drain_retiring(&name, actions);
             }
-            Phase::Retiring => self.start_if_none(&name, now, actions),
+            Phase::Retiring => self.replace(name, now, actions),
             Phase::Draining | Phase::Lost => {}
         }
+    }
+
+    /// Whether an outdated pod is worth a replacement.
+    pub(super) fn is_missed(&self, id: PodId, pod: &Pod, now: Duration) -> bool {
+        let is_used = !pod.is_idle() || now < pod.used_at + IN_USE;
+        is_used || self.is_warm_up(&pod.function) && !self.has_other_ready(&pod.function, id)
     }
 
     fn is_warm_up(&self, name: &str) -> bool {

@@ -36,7 +36,8 @@ impl Trouble {
 impl State {
     /// Gives a caller its place: in the least loaded pod, or in a new one if that
     /// has enough to do and another is allowed. While pods are being replaced there
-    /// is one on its way already.
+    /// is one on its way already; while they wait for that, one that their function
+    /// may have anyway replaces them.
     pub(super) fn place(
         &mut self,
         caller: CallerId,
@@ -48,7 +49,8 @@ impl State {
         let Some(Function { settings, .. }) = self.functions.get(name) else {
             return;
         };
-        let is_full = survey.open >= settings.max_pods || survey.has_retiring;
+        let is_replaced = survey.retiring > 0 && survey.open > 0;
+        let is_full = is_replaced || survey.there() >= settings.max_pods;
         let is_free = |load: usize| load < settings.max_waitlist_length;
         if let Some((id, _)) = survey.least.filter(|(_, load)| is_full || is_free(*load)) {
             return self.join(caller, id, actions);
@@ -74,21 +76,22 @@ impl State {
     }
 
     /// Starts pods until there are as many as the function keeps, as far as there is
-    /// room for them: no other function loses one.
+    /// room for them: no other function loses one. Those that retire count until they
+    /// have been replaced.
     pub(super) fn keep_up(&mut self, name: &str, now: Duration, actions: &mut Vec<Action>) {
         loop {
             let Some(Function { settings, .. }) = self.functions.get(name) else {
                 return;
             };
             let wanted = settings.min_pods.min(settings.max_pods);
-            let is_enough = self.survey(name, &[]).open >= wanted || self.is_at_the_bound();
+            let is_enough = self.survey(name, &[]).there() >= wanted || self.is_at_the_bound();
             if is_enough || self.try_start(name, true, now, actions).is_err() {
                 return;
             }
         }
     }
 
-    fn try_start(
+    pub(super) fn try_start(
         &mut self,
         name: &str,
         spares_warm_up: bool,

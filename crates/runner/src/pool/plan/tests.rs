@@ -3,6 +3,7 @@
 mod doubt;
 mod replace;
 mod start;
+mod wave;
 
 use super::{super::state::Outlook, *};
 

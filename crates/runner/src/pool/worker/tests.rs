@@ -184,6 +184,24 @@ async fn a_pod_outdated_while_it_starts_is_deleted_when_it_has_started() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_next_outdated_pod_is_replaced_when_a_deletion_has_ended() {
+    let bed = bed();
+    for number in 0..5 {
+        let function = format!("fn-{number}");
+        drop(bed.pool.acquire(&function, SETTINGS).await.unwrap());
+    }
+    (1..=5).for_each(|pod| bed.pool.outdated(PodId(pod)));
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!((bed.started(), bed.deleted()), (9, 0));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!((bed.started(), bed.deleted()), (9, 0), "being deleted");
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!((bed.started(), bed.deleted()), (10, 4));
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!((bed.started(), bed.deleted()), (10, 5));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_end_closes_the_pool_finishes_deletions_and_leaves_pods() {
     let mut bed = bed();
     bed.pool.adopt("fn", SETTINGS, PodId(77));
@@ -269,6 +287,7 @@ async fn a_thousand_pods_that_came_and_went_leave_nothing_behind() {
     assert!(worker.state.functions.is_empty());
     assert!(worker.answers.is_empty() && worker.connections.is_empty());
     assert!(worker.starting.is_empty() && worker.doomed.is_empty() && worker.tasks.is_empty());
+    assert!(worker.deleting.is_empty() && worker.state.wave.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -57,6 +57,7 @@ impl Observer {
                 now,
             }),
             Step::Outdate(n) => pick(&pods, *n).map(|pod| Event::Outdated { pod, now }),
+            Step::Gone(n) => pick(&self.leaving, *n).map(|pod| Event::Gone { pod, now }),
             Step::Change { function } => Some(Event::Changed {
                 function: function.map(name),
             }),
@@ -104,6 +105,7 @@ impl Observer {
                     Event::Doubted { pod },
                     Event::Failed { pod, failure, now },
                     Event::Outdated { pod, now },
+                    Event::Gone { pod, now },
                     Event::Changed {
                         function: Some("unknown".into()),
                     },
@@ -130,6 +132,7 @@ impl Observer {
             Event::Doubted { pod } => is_over(pod) || self.doubted.contains(pod),
             Event::Failed { pod, .. } => !self.pods.contains_key(pod),
             Event::Outdated { pod, .. } => is_over(pod),
+            Event::Gone { pod, .. } => !self.leaving.contains(pod),
             Event::Adopted {
                 pod,
                 function,

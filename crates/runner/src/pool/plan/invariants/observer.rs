@@ -22,6 +22,10 @@ pub(super) struct Observer {
     /// Failed, and may still be run in by those who have not noticed.
     lost: BTreeSet<PodId>,
     deleted: BTreeSet<PodId>,
+    /// Being deleted.
+    pub(super) leaving: Vec<PodId>,
+    /// Started because others are outdated, and not for a caller.
+    replacements: BTreeSet<PodId>,
     pub(super) used_at: HashMap<PodId, u64>,
     pub(super) memory: HashMap<String, super::refusals::Memory>,
     pub(super) history: Vec<Event>,
@@ -44,6 +48,8 @@ impl Observer {
             open: BTreeSet::new(),
             lost: BTreeSet::new(),
             deleted: BTreeSet::new(),
+            leaving: Vec::new(),
+            replacements: BTreeSet::new(),
             used_at: HashMap::new(),
             memory: HashMap::new(),
             history: Vec::new(),
@@ -78,6 +84,9 @@ impl Observer {
         for action in &actions {
             self.see(action, event, &waiting_before);
         }
+        if let Event::Changed { function: None } = event {
+            self.unretire();
+        }
         self.check();
         self.check_others(event, &waiting_before);
         // An outdated pod leaves no function of the warm-up without one.
@@ -99,11 +108,11 @@ impl Observer {
             let Settings {
                 min_pods, max_pods, ..
             } = function.settings;
-            let open = self.state.survey(name, &[]).open;
+            let there = self.state.survey(name, &[]).there();
             let may_lack = self.state.is_at_the_bound() || self.is_remembered(name);
             assert!(
-                open >= min_pods.min(max_pods) || may_lack,
-                "{open} of {name}"
+                there >= min_pods.min(max_pods) || may_lack,
+                "{there} of {name}"
             );
         }
     }
@@ -159,6 +168,7 @@ impl Observer {
             Event::Outdated { pod, .. } => {
                 self.open.remove(pod);
             }
+            Event::Gone { pod, .. } => self.leaving.retain(|leaving| leaving != pod),
             Event::Adopted { pod, function, .. } => {
                 self.pods.insert(*pod, function.clone());
                 self.open.insert(*pod);
@@ -194,6 +204,7 @@ impl Observer {
                 );
                 self.open.insert(*pod);
                 self.starting.push(*pod);
+                self.check_wave(*pod, function, event);
                 assert!(!self.is_remembered(function), "{function} would fail again");
                 self.check_bounds(function);
             }
@@ -207,6 +218,7 @@ impl Observer {
             }
             Action::Delete { pod } => {
                 assert!(self.deleted.insert(*pod), "{pod:?} was deleted before");
+                self.leaving.push(*pod);
                 self.check_victim(*pod, event);
                 assert!(self.pods.remove(pod).is_some(), "{pod:?} is not known");
                 self.open.remove(pod);
@@ -244,6 +256,39 @@ impl Observer {
         assert!(self.max_pods == 0 || all <= self.max_pods, "{all} pods");
     }
 
+    /// Outdated pods may be what is wanted after all.
+    fn unretire(&mut self) {
+        let open = self.state.pods.iter().filter(|(_, pod)| pod.is_open());
+        self.open.extend(open.map(|(id, _)| *id));
+    }
+
+    /// 8. Outdated pods are replaced some at a time. A pod that somebody waits for comes at once.
+    fn check_wave(&mut self, pod: PodId, function: &str, event: &Event) {
+        let nobody_asked = matches!(
+            event,
+            Event::Outdated { .. }
+                | Event::Gone { .. }
+                | Event::Ready { .. }
+                | Event::Failed { .. }
+        );
+        let mut pods = self.state.pods_of(function);
+        let replaces = pods.any(|(_, pod)| pod.phase == Phase::Retiring);
+        if nobody_asked && replaces && self.state.pods[&pod].waiting.is_empty() {
+            self.replacements.insert(pod);
+            let (under_way, most) = self.under_way();
+            // At the bound another pod goes to make room for it.
+            let most = most + usize::from(self.max_pods > 0);
+            assert!(under_way <= most, "{under_way} instead of {most}");
+        }
+    }
+
+    fn under_way(&self) -> (usize, usize) {
+        let replacements = self.starting.iter();
+        let replacements = replacements.filter(|pod| self.replacements.contains(pod));
+        let most = (self.state.pods.len() / 10).max(4);
+        (replacements.count() + self.leaving.len(), most)
+    }
+
     /// The last settings, which may not be the next ones.
     pub(super) fn settings_of(&self, function: &str) -> Settings {
         self.state.functions[function].settings
@@ -263,6 +308,10 @@ impl Observer {
             }
         }
         assert_eq!(running, self.lent.iter().copied().collect());
+        // 8. Nothing waits for its turn if it could have it.
+        let (under_way, most) = self.under_way();
+        let waits = &self.state.wave.to_replace;
+        assert!(waits.is_empty() || under_way >= most, "{waits:?}");
     }
 
     /// 3. One pod's failure never touches another's callers.
@@ -299,7 +348,8 @@ impl Observer {
         while !self.lent.is_empty() {
             self.step(&Step::Release(0));
         }
-        while !self.starting.is_empty() {
+        while !self.starting.is_empty() || !self.leaving.is_empty() {
+            self.step(&Step::Gone(0));
             self.step(&Step::Ready(0));
         }
         while !self.doubted.is_empty() {
