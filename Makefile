@@ -148,37 +148,54 @@ cluster-clean: ## The same, and remove the programs that were built for it
 # Most tests wait for the node most of the time, so more of them at once than processors.
 NODE_TESTS_AT_ONCE ?= 4
 
-# Built outside and run inside a fresh node; then the node's own coming and going. The images need a package that the node installs.
+# Built outside and run inside a fresh node; then the node's own coming and going. The tests' compilation makes the node's
+# program: built by itself, it would need other features of its dependencies, and compile them once more.
+NODE = target/debug/cluster
+
 .PHONY: e2e
 e2e: build ## Test on a real Kubernetes node (needs root, Go and Debian's packages)
+	$(MAKE) node-programs
+	$(MAKE) node-tests
+	$(MAKE) node-lifecycle
+
+.PHONY: node-programs
+node-programs:
 	cargo test --locked --package e2e --package cluster --no-run
-	$(CLUSTER) peer
-	$(CLUSTER) registry
+	$(NODE) peer
+	$(NODE) registry
 	cd interop/collector && CGO_ENABLED=0 go build -mod=readonly -o ../../target/debug/interop/collector .
 	scripts/browser-packages
-	$(CLUSTER) down
-	$(CLUSTER) up
+	$(NODE) up
+
+# The images need a package that the node installs.
+.PHONY: node-tests
+node-tests:
+	$(NODE) down
+	$(NODE) up
 	$(MAKE) images
-	$(CLUSTER) exec -- env RUST_TEST_THREADS=$(NODE_TESTS_AT_ONCE) cargo test --offline --locked --package e2e
+	$(NODE) exec -- env RUST_TEST_THREADS=$(NODE_TESTS_AT_ONCE) cargo test --offline --locked --package e2e
+
+# They compare the machine before and after a node: no other one may come or go meanwhile.
+.PHONY: node-lifecycle
+node-lifecycle:
 	cargo test --locked --package cluster
 
-# The node may be there already. The program is one of those that the tests' compilation makes: built by itself, it would need
-# other features of its dependencies, and compile them once more.
+# The node may be there already.
 MINUTES ?= 60
 
 .PHONY: soak
 soak: build ## Mixed load under random faults on a real node: nothing lost, stuck or left over (MINUTES=60 SEED=n repeats one)
 	cargo test --locked --package e2e --package cluster --no-run
-	$(CLUSTER) up
-	$(CLUSTER) exec -- target/debug/soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	$(NODE) up
+	$(NODE) exec -- target/debug/soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # The same holds for its program. Needs valgrind.
 .PHONY: scale
 scale: build-runner ## Measure what a thousand functions cost on a real API server with simulated nodes (SCALE=--small: 80 pods)
 	cargo test --locked --package e2e --package cluster --no-run
-	$(CLUSTER) kwok
-	$(CLUSTER) up
-	$(CLUSTER) exec -- target/debug/scale $(SCALE)
+	$(NODE) kwok
+	$(NODE) up
+	$(NODE) exec -- target/debug/scale $(SCALE)
 
 # Optimised, as it is deployed.
 .PHONY: bench-bundled

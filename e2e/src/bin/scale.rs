@@ -8,13 +8,15 @@ use std::{env, panic, thread};
 use anyhow::{Context, Result, bail};
 use e2e::scale::{Size, scale};
 
-const USAGE: &str = "scale [--small] [--runners N] [--functions N] [--pods N] [--outage SECONDS]
+const USAGE: &str =
+    "scale [--small] [--runners N] [--functions N] [--pods N] [--outage SECONDS] [--only-pods]
 
   --small      4 runners, 40 functions, 80 pods, in about two minutes
   --runners    that serve; one more only looks on (20)
   --functions  in all (1000)
   --pods       of all runners together; each has as many (5000)
-  --outage     how long the API server is away (120)";
+  --outage     how long the API server is away (120)
+  --only-pods  only how pods start, are taken over and are replaced";
 
 fn main() -> ExitCode {
     let size = match read(env::args().skip(1)) {
@@ -51,6 +53,7 @@ fn read(mut args: impl Iterator<Item = String>) -> Result<Size> {
             "--functions" => size.functions = number()?,
             "--pods" => size.pods = number()?,
             "--outage" => size.outage = Duration::from_secs(number()? as u64),
+            "--only-pods" => size.has_costs = false,
             _ => bail!("{arg} is not an option"),
         }
     }

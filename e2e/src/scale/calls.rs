@@ -23,7 +23,7 @@ const REPETITIONS: usize = 5;
 const WARM: Duration = Duration::from_secs(60);
 
 /// Callers of the steady load, in two threads.
-const CALLERS: usize = 4;
+pub(super) const CALLERS: usize = 4;
 
 /// How long a caller waits before its next call. Without that the callers alone keep the machine busy, on which
 /// the API server has to do its work meanwhile.

@@ -172,6 +172,15 @@ pub(super) async fn trouble(stage: &Stage<'_>, fleet: &Fleet, figures: &mut Figu
     Ok(())
 }
 
+/// How long all pods are left alone between two looks at each of them, for each of them: a look is
+/// work for the API server, which has enough.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
+/// Outdated pods of a runner that are replaced at once: one in so many of its pods, but not fewer than that.
+/// `SHARE` and `LEAST_AT_ONCE` of the runner's `pool::plan::wave`.
+const SHARE: usize = 10;
+const LEAST_AT_ONCE: usize = 4;
+
 /// All pods are replaced while everybody calls.
 pub(super) async fn template(
     stage: &Stage<'_>,
@@ -188,9 +197,13 @@ pub(super) async fn template(
     stage.write_template(2).await?;
     let begin = Instant::now();
     let patience = FOLLOWING + REPLACEMENT.mul_f64(stage.size.pods as f64);
+    let mut most = 0;
     let after = loop {
         let pods = pods::all(stage.scope).await?;
+        most = most.max(pods.len());
         let outdated = pods.iter().filter(|pod| pod.template == old).count();
+        let seconds = begin.elapsed().as_secs();
+        println!("  {seconds} s: {} pods, {outdated} outdated", pods.len());
         if outdated == 0 && pods.len() <= stage.size.pods {
             break pods;
         }
@@ -200,13 +213,20 @@ pub(super) async fn template(
             "after {patience:?} there are {} pods, {outdated} of them outdated",
             pods.len()
         );
-        sleep(Duration::from_secs(1)).await;
+        sleep(BETWEEN_LOOKS.mul_f64(stage.size.pods as f64)).await;
     };
-    figures.tell(
-        "replacement of all pods",
+    let what = "until all pods are replaced";
+    figures.at_most(
+        what,
         begin.elapsed().as_secs_f64(),
         "s",
+        patience.as_secs_f64(),
     );
+    let runners = fleet.serving().len();
+    let wave = (stage.size.pods / runners / SHARE).max(LEAST_AT_ONCE) * runners;
+    // Pods that finish their last calls hold up nobody, and are there for a moment more.
+    let bound = (stage.size.pods + wave + calls::CALLERS) as f64;
+    figures.at_most("pods at once meanwhile", most as f64, "", bound);
     let answered = calls::end(load).await?;
     figures.tell("calls meanwhile, none failed", answered as f64, "");
     gate(fleet, figures, "replacement");

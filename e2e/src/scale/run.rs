@@ -1,6 +1,6 @@
 //! From an empty namespace to the table of figures.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -53,38 +53,55 @@ pub fn scale(size: Size) {
 }
 
 async fn play(stage: &Stage<'_>, node: &Breakable, figures: &mut Figures) -> Result<()> {
-    let begin = Instant::now();
-    let chapter = |name: &str| println!("---- {:.0} s: {name} ----", begin.elapsed().as_secs_f64());
-    chapter("one function");
+    stage.chapter("one function");
     let mut fleet = Fleet::start(stage).await?;
     calls::in_turn(fleet.counted()?, &fleet.counted()?.functions[..1], 1).await?;
     calls::in_turn(&fleet.plain[0], &fleet.plain[0].functions[..FEW], FEW).await?;
     let foreign = foreign(stage, &fleet).await?;
-    let before = cost::measure(stage, &fleet, 1, &foreign).await?;
+    let before = if stage.size.has_costs {
+        Some(cost::measure(stage, &fleet, 1, &foreign).await?)
+    } else {
+        None
+    };
     println!("  {before:?}");
     let alone = memory(fleet.onlooker.server.pid())?;
-    chapter("start");
+    stage.chapter("start");
     chapters::start(stage, &mut fleet, alone, figures).await?;
-    chapter("steady load");
-    chapters::steady(stage, &fleet, figures).await?;
-    chapter("rest");
-    chapters::rest(stage, &fleet, figures).await?;
-    chapter("cost of calls and events");
-    let warm = stage.size.share();
-    let after = cost::measure(stage, &fleet, warm, &foreign).await?;
+    if let Some(before) = before {
+        costs(stage, &fleet, (before, &foreign), alone, figures).await?;
+    }
+    stage.chapter("a runner vanishes");
+    outage::departure(stage, &mut fleet, figures).await?;
+    if stage.size.has_costs {
+        stage.chapter("the API server is away");
+        outage::absence(stage, &fleet, node, figures).await?;
+    }
+    stage.chapter("another template");
+    chapters::template(stage, &fleet, figures).await?;
+    stage.chapter("the end");
+    Ok(())
+}
+
+/// What it costs that there is everything: with load, at rest, and in trouble. `before` is what calls and events
+/// of these pods cost when there was hardly anything, `alone` the memory of a runner at that time.
+async fn costs(
+    stage: &Stage<'_>,
+    fleet: &Fleet,
+    (before, foreign): (Cost, &[String]),
+    alone: u64,
+    figures: &mut Figures,
+) -> Result<()> {
+    stage.chapter("steady load");
+    chapters::steady(stage, fleet, figures).await?;
+    stage.chapter("rest");
+    chapters::rest(stage, fleet, figures).await?;
+    stage.chapter("cost of calls and events");
+    let after = cost::measure(stage, fleet, stage.size.share(), foreign).await?;
     println!("  {after:?}");
     compare(before, after, figures);
     chapters::latecomer(stage, alone, figures).await?;
-    chapter("trouble");
-    chapters::trouble(stage, &fleet, figures).await?;
-    chapter("a runner vanishes");
-    outage::departure(stage, &mut fleet, figures).await?;
-    chapter("the API server is away");
-    outage::absence(stage, &fleet, node, figures).await?;
-    chapter("another template");
-    chapters::template(stage, &fleet, figures).await?;
-    chapter("the end");
-    Ok(())
+    stage.chapter("trouble");
+    chapters::trouble(stage, fleet, figures).await
 }
 
 /// Pods of the first plain runner: foreign to the runner that is counted and to the onlooker.

@@ -20,6 +20,8 @@ pub struct Size {
     pub trouble: Duration,
     /// Calls, and events, of which the mean is taken.
     pub samples: usize,
+    /// Whether calls, events and troubles are measured, besides what happens to pods.
+    pub has_costs: bool,
 }
 
 impl Size {
@@ -33,6 +35,7 @@ impl Size {
         load: Duration::from_secs(60),
         trouble: Duration::from_secs(10),
         samples: 400,
+        has_costs: true,
     };
 
     /// Every chapter, as short as it still says something.
@@ -45,6 +48,7 @@ impl Size {
         load: Duration::from_secs(5),
         trouble: Duration::from_secs(4),
         samples: 100,
+        has_costs: true,
     };
 
     pub fn check(&self) -> Result<()> {

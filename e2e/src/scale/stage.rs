@@ -1,6 +1,6 @@
 //! What everything happens on: the namespace, the simulated nodes, the wrapper servers and the images.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Pod, Service};
@@ -30,6 +30,7 @@ pub(super) struct Stage<'a> {
     pub(super) functions: Vec<String>,
     pub(super) wrappers: Wrappers,
     nodes: Nodes,
+    began: Instant,
 }
 
 impl<'a> Stage<'a> {
@@ -41,9 +42,16 @@ impl<'a> Stage<'a> {
             functions: images::publish(&size)?,
             wrappers: Wrappers::start()?,
             nodes: Nodes::start(scope).await?,
+            began: Instant::now(),
         };
         stage.write_template(1).await?;
         Ok(stage)
+    }
+
+    /// Says what comes next.
+    pub(super) fn chapter(&self, name: &str) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        println!("---- {seconds:.0} s: {name} ----");
     }
 
     /// The flag that names the pod template.
