@@ -1,6 +1,10 @@
 //! Details of Go's library that show in what the Go functions write.
 
+mod sort;
+
 use std::cmp::Ordering;
+
+pub(crate) use sort::{arranged, order};
 
 /// A string as `%q` prints it.
 pub(crate) fn quote(text: &str) -> String {
@@ -41,7 +45,8 @@ pub(crate) fn list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// The order in which yaml.v3 writes the keys of a Go map: numbers in them count
-/// as numbers.
+/// as numbers. Not always an order: of some keys each is before the next, and the last
+/// before the first. Go's sort takes that, and Rust's does not.
 pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut after_digit = false;

@@ -8,7 +8,6 @@
 mod earlier;
 pub(crate) mod places;
 mod read;
-mod sort;
 mod split;
 mod write;
 

@@ -1,7 +1,8 @@
 //! Writing lists.
 
-use super::{API_VERSION, Heads, KIND, ResourceList, ResultStyle, places, sort};
+use super::{API_VERSION, Heads, KIND, ResourceList, ResultStyle, places};
 use crate::{
+    go,
     results::Form,
     yaml::{Content, Node, SequenceIndent, write_node, write_sized},
 };
@@ -13,15 +14,10 @@ impl ResourceList {
             format!("{} {kind} {namespace} {name}", item.api_version())
         };
         let keys: Vec<String> = self.items.iter().map(key).collect();
-        let sorted = sort::order(&keys);
+        let sorted = go::order(&keys, String::cmp);
         // Before the text is written, which is when most memory is in use.
         drop(keys);
-        let mut items: Vec<Option<Node>> = self.items.into_iter().map(Some).collect();
-        self.items = sorted
-            .into_iter()
-            .filter_map(|at| items[at].take())
-            .collect();
-        drop(items);
+        self.items = go::arranged(self.items, sorted);
         let mut root = Node::mapping(Vec::new());
         root.insert("apiVersion", Node::text(API_VERSION));
         root.insert("kind", Node::text(KIND));

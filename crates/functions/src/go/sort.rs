@@ -1,16 +1,18 @@
 //! Go's `sort.Sort`, whose order of equal entries shows in what the functions SDK
 //! writes: an insertion sort up to twelve entries, else a quicksort that picks its
 //! pivots by the pattern of the input (pdqsort), with a heapsort as its way out.
-//! It is not stable, but it is the same for the same input.
+//! It is not stable, but it is the same for the same input; and it ends, whatever
+//! the comparison says.
 
 use std::cmp::Ordering;
 
 const INSERTION: usize = 12;
 
 /// The order of `keys` after Go's sort: the place in the input of each entry.
-pub(super) fn order<K: Ord>(keys: &[K]) -> Vec<usize> {
+pub(crate) fn order<K>(keys: &[K], compare: impl Fn(&K, &K) -> Ordering) -> Vec<usize> {
     let mut sort = Sort {
         keys,
+        compare,
         order: (0..keys.len()).collect(),
     };
     let limit = usize::BITS - keys.len().leading_zeros();
@@ -18,8 +20,16 @@ pub(super) fn order<K: Ord>(keys: &[K]) -> Vec<usize> {
     sort.order
 }
 
-struct Sort<'a, K> {
+/// The items in an order that [`order`] has found.
+pub(crate) fn arranged<T>(items: Vec<T>, order: Vec<usize>) -> Vec<T> {
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    let taken = order.into_iter().filter_map(|at| items[at].take());
+    taken.collect()
+}
+
+struct Sort<'a, K, C> {
     keys: &'a [K],
+    compare: C,
     order: Vec<usize>,
 }
 
@@ -31,9 +41,10 @@ enum Hint {
     Decreasing,
 }
 
-impl<K: Ord> Sort<'_, K> {
+impl<K, C: Fn(&K, &K) -> Ordering> Sort<'_, K, C> {
     fn less(&self, a: usize, b: usize) -> bool {
-        self.keys[self.order[a]].cmp(&self.keys[self.order[b]]) == Ordering::Less
+        let [a, b] = [a, b].map(|at| &self.keys[self.order[at]]);
+        (self.compare)(a, b) == Ordering::Less
     }
 
     fn swap(&mut self, a: usize, b: usize) {
@@ -298,7 +309,7 @@ mod tests {
         for length in [0, 1, 2, 12, 13, 49, 50, 51, 100, 999] {
             for pattern in patterns {
                 let keys: Vec<usize> = (0..length).map(pattern).collect();
-                let order = order(&keys);
+                let order = order(&keys, usize::cmp);
                 assert!(order.is_sorted_by_key(|at| keys[*at]), "{keys:?}");
                 let mut places = order;
                 places.sort_unstable();
@@ -309,6 +320,6 @@ mod tests {
 
     #[test]
     fn up_to_twelve_equal_entries_stay_in_order() {
-        assert!(order(&[1; 12]).into_iter().eq(0..12));
+        assert!(order(&[1; 12], usize::cmp).into_iter().eq(0..12));
     }
 }
