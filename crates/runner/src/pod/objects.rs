@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
-use tokio::time::timeout;
 
 use crate::pod::{
     cluster::api::{ApiError, Gate},
     watching::{SeenPod, SeenService, Watch},
 };
 
-/// How long a deletion is tried. What is left then, the next sweep collects.
-const DELETION: Duration = Duration::from_secs(10);
+/// How long a request for a deletion is tried once it is its turn at the gate: two attempts without an answer. What
+/// is left then, the next sweep collects.
+const DELETION: Duration = Duration::from_secs(30);
 
 /// Versions of a pod that are looked at: the one of the watch, and the newest.
 const LOOKS: usize = 2;
@@ -56,29 +56,21 @@ impl Objects {
         service: &str,
         is_to_go: impl Fn(&SeenPod) -> bool,
     ) {
-        let removal = async {
-            match self.remove_pod(name, is_to_go).await? {
-                Removed::Yes => self.remove_service(service).await,
-                // The pod's new owner needs its service.
-                Removed::Kept => {
-                    tracing::info!(name, "a pod stays: it has changed since it was looked at");
-                    Ok(())
-                }
+        let removed = match self.remove_pod(name, is_to_go).await {
+            Ok(Removed::Yes) => self.remove_service(service).await,
+            // The pod's new owner needs its service.
+            Ok(Removed::Kept) => {
+                tracing::info!(name, "a pod stays: it has changed since it was looked at");
+                Ok(())
             }
+            Err(error) => Err(error),
         };
-        match timeout(DELETION, removal).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                tracing::warn!(
-                    name,
-                    "cannot delete a pod or its service: {}",
-                    error.message
-                );
-            }
-            Err(_) => tracing::warn!(
+        if let Err(error) = removed {
+            let reason = error.message;
+            tracing::warn!(
                 name,
-                "a pod was not deleted in time; the next scan tries again"
-            ),
+                "cannot delete a pod or its service, the next scan tries again: {reason}"
+            );
         }
     }
 
@@ -91,7 +83,11 @@ impl Objects {
         for _ in 0..LOOKS {
             let pod = match seen.take() {
                 Some(pod) => SeenPod::clone(&pod),
-                None => match self.gate.persist(|| self.pods.get(name)).await {
+                None => match self
+                    .gate
+                    .persist_for(DELETION, || self.pods.get(name))
+                    .await
+                {
                     Ok(pod) => SeenPod::from(&pod),
                     Err(error) if error.says_it_is_gone() => return Ok(Removed::Yes),
                     Err(error) => return Err(error),
@@ -101,7 +97,9 @@ impl Objects {
                 return Ok(Removed::Kept);
             }
             let parameters = pod.identity.unchanged();
-            let deletion = self.gate.persist(|| self.pods.delete(name, &parameters));
+            let deletion = self
+                .gate
+                .persist_for(DELETION, || self.pods.delete(name, &parameters));
             match deletion.await {
                 Err(error) if error.is_conflict() => {}
                 Err(error) if !error.says_it_is_gone() => return Err(error),
@@ -132,7 +130,11 @@ impl Objects {
     async fn remove_service(&self, name: &str) -> Result<(), ApiError> {
         let service = match self.service_watch.get(name) {
             Some(service) => SeenService::clone(&service),
-            None => match self.gate.persist(|| self.services.get(name)).await {
+            None => match self
+                .gate
+                .persist_for(DELETION, || self.services.get(name))
+                .await
+            {
                 Ok(service) => SeenService::from(&service),
                 Err(error) if error.says_it_is_gone() => return Ok(()),
                 Err(error) => return Err(error),
@@ -141,7 +143,7 @@ impl Objects {
         let parameters = service.identity.itself();
         let deletion = self
             .gate
-            .persist(|| self.services.delete(name, &parameters));
+            .persist_for(DELETION, || self.services.delete(name, &parameters));
         match deletion.await {
             Err(error) if !error.says_it_is_gone() && !error.is_conflict() => Err(error),
             _ => Ok(()),

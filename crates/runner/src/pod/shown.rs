@@ -21,7 +21,7 @@ pub(super) fn shown(roster: &Roster, watch: &Watch<Pod>) -> Vec<PodView> {
         let (phase, waits_for) = match entry.stage {
             Stage::Starting(what) => ("starting", Some(what)),
             Stage::Ready => ("ready", None),
-            Stage::Leaving => ("leaving", None),
+            Stage::Leaving | Stage::Remains => ("leaving", None),
         };
         let created = seen.as_ref().map(|seen| seen.identity.created);
         PodView {

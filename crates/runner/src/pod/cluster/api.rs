@@ -9,11 +9,14 @@
 
 mod turns;
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use causes::in_full;
 use kube::Error;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
 use turns::{End, Turn, Turns};
 
 use super::headers::{ServerHeaders, as_asked};
@@ -117,11 +120,12 @@ async fn once_within<T>(
 ) -> Result<T, ApiError> {
     match timeout(patience, request).await {
         Ok(answer) => answer.map_err(ApiError::from),
-        Err(_) => {
-            let message = format!("no answer within {} s", patience.as_secs());
-            Err(ApiError::silence(message))
-        }
+        Err(_) => Err(ApiError::silence(no_answer(patience))),
     }
+}
+
+fn no_answer(patience: Duration) -> String {
+    format!("no answer within {} s", patience.as_secs())
 }
 
 /// What an answer says about how the API server keeps up.
@@ -201,7 +205,34 @@ impl Gate {
         self.repeat(request, |_| {}, ApiError::is_transient).await
     }
 
-    /// The same for the creation of an object; `tell` hears of every step.
+    /// The same for at most this time, which begins with the first attempt: however many are before it at
+    /// the gate.
+    pub(crate) async fn persist_for<T, F>(
+        &self,
+        time: Duration,
+        request: impl FnMut() -> F,
+    ) -> Result<T, ApiError>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let asked = Notify::new();
+        let tell = |step: Step<'_>| {
+            if let Step::Asked = step {
+                asked.notify_one();
+            }
+        };
+        let mut attempts = pin!(self.repeat(request, tell, ApiError::is_transient));
+        // Cancel-safe: the attempts go on below.
+        tokio::select! {
+            biased;
+            answer = &mut attempts => return answer,
+            () = asked.notified() => {}
+        }
+        let answer = timeout(time, attempts).await;
+        answer.unwrap_or_else(|_| Err(ApiError::silence(no_answer(time))))
+    }
+
+    /// The same as often as it takes for the creation of an object; `tell` hears of every step.
     pub(crate) async fn create<T, F>(
         &self,
         request: impl FnMut() -> F,

@@ -93,8 +93,23 @@ pub(crate) enum Stage {
     /// Not usable yet; what it waits for.
     Starting(String),
     Ready,
-    /// Its deletion was asked for.
+    /// Its deletion is under way.
     Leaving,
+    /// Its deletion has ended. What is left of it, if anything, is for the next sweep.
+    Remains,
+}
+
+/// A deletion that is under way, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Leaving<'a> {
+    roster: &'a Roster,
+    pub(crate) name: String,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.roster.leave_to_sweeps(&self.name);
+    }
 }
 
 /// What is known of one pod.
@@ -198,18 +213,19 @@ impl Roster {
         entry.usage.clone()
     }
 
-    /// The pod's deletion begins; its name, if it ever got one.
-    pub(crate) fn leave(&self, id: PodId) -> Option<String> {
+    /// The pod's deletion begins, if it ever got a name.
+    pub(crate) fn leave(&self, id: PodId) -> Option<Leaving<'_>> {
         let mut pods = self.pods();
         pods.unnamed.remove(&id);
         pods.of(id)?.stage = Stage::Leaving;
-        pods.names.get(&id).cloned()
+        let name = pods.names.get(&id).cloned()?;
+        Some(Leaving { roster: self, name })
     }
 
-    /// The same for a pod that the pool never took over.
-    pub(crate) fn leave_unadopted(&self, name: &str) {
+    /// Nobody but sweeps deletes it from now on.
+    pub(crate) fn leave_to_sweeps(&self, name: &str) {
         if let Some(entry) = self.pods().by_name.get_mut(name) {
-            entry.stage = Stage::Leaving;
+            entry.stage = Stage::Remains;
         }
     }
 
@@ -272,11 +288,14 @@ mod tests {
         assert_eq!(roster.starting("other"), None);
         roster.ready(id);
         assert_eq!(roster.starting("fn"), None);
-        assert_eq!(roster.leave(id).unwrap(), "fn-x1");
+        let leaving = roster.leave(id).unwrap();
+        assert_eq!(leaving.name, "fn-x1");
         assert_eq!(roster.get("fn-x1").unwrap().stage, Stage::Leaving);
+        drop(leaving);
+        assert_eq!(roster.get("fn-x1").unwrap().stage, Stage::Remains);
         roster.forget("fn-x1");
         assert!(roster.all().is_empty());
-        assert_eq!(roster.leave(id), None, "nothing of it is left");
+        assert!(roster.leave(id).is_none(), "nothing of it is left");
     }
 
     #[tokio::test(start_paused = true)]
@@ -298,6 +317,6 @@ mod tests {
         assert!(roster.claim("fn-x1", "fn").is_some());
         assert!(roster.claim("fn-x1", "fn").is_none());
         roster.adopted("fn-x1", PodId(7));
-        assert_eq!(roster.leave(PodId(7)).unwrap(), "fn-x1");
+        assert_eq!(roster.leave(PodId(7)).unwrap().name, "fn-x1");
     }
 }

@@ -135,8 +135,8 @@ impl Launcher for PodLauncher {
     }
 
     async fn delete(&self, pod: PodId) {
-        if let Some(name) = self.roster.leave(pod) {
-            self.objects.remove_of(&self.us.owner, &name).await;
+        if let Some(leaving) = self.roster.leave(pod) {
+            self.objects.remove_of(&self.us.owner, &leaving.name).await;
         }
     }
 }

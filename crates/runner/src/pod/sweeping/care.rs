@@ -33,9 +33,9 @@ pub(crate) enum Care {
 pub(crate) fn care(entry: &Entry, pod: Option<&SeenPod>, me: &str) -> Care {
     let is_ours = |pod: &SeenPod| pod.identity.belongs_to(me);
     match (&entry.stage, pod, entry.id) {
-        (Stage::Leaving, None, _) => Care::Forget,
-        (Stage::Leaving, Some(pod), _) if !is_ours(pod) => Care::Forget,
-        (Stage::Leaving, Some(pod), _) if !pod.identity.is_leaving => Care::Remove,
+        (Stage::Remains, None, _) => Care::Forget,
+        (Stage::Remains, Some(pod), _) if !is_ours(pod) => Care::Forget,
+        (Stage::Remains, Some(pod), _) if !pod.identity.is_leaving => Care::Remove,
         (Stage::Starting(_), Some(_), Some(id)) => Care::Review(id),
         (Stage::Ready, None, Some(id)) => Care::GiveUp(id, Pod::GONE.into()),
         (Stage::Ready, Some(pod), Some(id)) if !is_ours(pod) => Care::HandOver(id),
@@ -116,10 +116,12 @@ mod tests {
                 Care::GiveUp(ID, "the pod has ended".into()),
                 "no longer any good",
             ),
-            (Stage::Leaving, fine(), Care::Remove, "its deletion failed"),
-            (Stage::Leaving, leaves(), Care::Wait, "on its way out"),
-            (Stage::Leaving, foreign(), Care::Forget, "never another's"),
-            (Stage::Leaving, None, Care::Forget, "it has left"),
+            (Stage::Leaving, fine(), Care::Wait, "it is being deleted"),
+            (Stage::Leaving, None, Care::Wait, "its service is"),
+            (Stage::Remains, fine(), Care::Remove, "its deletion failed"),
+            (Stage::Remains, leaves(), Care::Wait, "on its way out"),
+            (Stage::Remains, foreign(), Care::Forget, "never another's"),
+            (Stage::Remains, None, Care::Forget, "it has left"),
         ] {
             assert_eq!(care(&entry(stage), pod.as_ref(), "me"), expected, "{why}");
         }

@@ -18,7 +18,7 @@ use kube::api::{Patch, PatchParams};
 use parking_lot::{Mutex, MutexGuard};
 use registry::{Client, Metadata, Reference};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{
     care::{Care, care, extension},
@@ -41,6 +41,9 @@ use crate::{
 /// Pods that are looked after at once: many, because most of that is waiting. What
 /// goes to the API server waits for its turn besides.
 const AT_ONCE: usize = 32;
+
+/// How long a sweep waits for a removal.
+const SOON: Duration = Duration::from_secs(10);
 
 /// How long the runner that is to look after an orphan has for it, before others do. Runners notice a
 /// departure within one renewal of their leases (5 s), and then have to reach the pod and take it over.
@@ -190,7 +193,7 @@ impl Sweeper {
             (Care::Review(id), Some(pod)) => (id, pod),
             (Care::Wait | Care::Review(_), _) => return,
             (Care::Forget, _) => return self.roster.forget(name),
-            (Care::Remove, _) => return self.objects.remove_of(&self.us.owner, name).await,
+            (Care::Remove, _) => return self.remove_own(name).await,
             (Care::GiveUp(id, reason), _) => return give_up(&self.pool, name, id, reason),
             (Care::HandOver(id), _) => {
                 tracing::warn!(name, "another runner has taken a pod over");
@@ -255,10 +258,14 @@ impl Sweeper {
                 tracing::info!(name, "deleting a pod: {reason}");
                 let is_to_go = |pod: &SeenPod| matches!(judge(pod), Verdict::Delete(_));
                 let service = look.services.name(pod);
-                self.objects.remove(name, service, is_to_go).await;
+                soon(name, self.objects.remove(name, service, is_to_go)).await;
             }
             Verdict::Adopt { function } => self.adopt(pod, name, &function).await,
         }
+    }
+
+    async fn remove_own(&self, name: &str) {
+        soon(name, self.objects.remove_of(&self.us.owner, name)).await;
     }
 
     async fn patch(&self, name: &str, patch: &Patch<Value>) -> Result<(), String> {
@@ -268,6 +275,16 @@ impl Sweeper {
             Ok(_) => Ok(()),
             Err(error) => Err(error.message),
         }
+    }
+}
+
+/// A removal without much patience: a sweep has more to do, and the next one tries again.
+async fn soon(name: &str, removal: impl Future<Output = ()>) {
+    if timeout(SOON, removal).await.is_err() {
+        tracing::warn!(
+            name,
+            "a pod was not deleted in time; the next scan tries again"
+        );
     }
 }
 

@@ -122,6 +122,27 @@ async fn a_request_that_gets_no_answer_is_given_more_time_at_the_next_attempt() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_time_of_a_request_begins_with_its_turn_and_ends() {
+    let limit = Duration::from_secs(10);
+    let busy = pods(fake::slow(|_| {
+        Box::pin(async {
+            sleep(Duration::from_secs(9)).await;
+            (200, a().1.to_string())
+        })
+    }));
+    let (one, begin) = (gate(), Instant::now());
+    let answers = join_all((0..20).map(|_| one.persist_for(limit, || busy.get("a")))).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert!(begin.elapsed() > limit * 2, "nobody has waited");
+
+    let silent = pods(fake::slow(|_| Box::pin(std::future::pending())));
+    let begin = Instant::now();
+    let answer = gate().persist_for(limit, || silent.get("a")).await;
+    assert_eq!(answer.unwrap_err().message, "no answer within 10 s");
+    assert_eq!(begin.elapsed(), limit);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_pause_is_never_shorter_than_the_api_server_asks() {
     let (code, mut busy) = fake::refusal(429, "TooManyRequests", "later");
     busy["details"] = json!({ "retryAfterSeconds": 7 });

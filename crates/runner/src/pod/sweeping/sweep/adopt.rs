@@ -61,8 +61,8 @@ impl Sweeper {
         let (is_seen, channel) = futures::join!(is_seen, channel);
         let Ok(channel) = channel else {
             tracing::info!(name, "deleting a pod: it cannot be adopted");
-            roster.leave_unadopted(name);
-            return self.objects.remove_of(&self.us.owner, name).await;
+            roster.leave_to_sweeps(name);
+            return self.remove_own(name).await;
         };
         if is_seen.is_err() {
             // It is ours and well, and only the watch is behind.
