@@ -71,6 +71,15 @@ fn has_rare_breaks(text: &str) -> bool {
     text.contains('\r') || !text.is_ascii() && beyond_ascii.iter().any(is_in)
 }
 
+/// What is left of a line behind dashes, tags and anchors. A comment there belongs to whatever is below.
+fn behind_bare_dashes(line: &str) -> &str {
+    let rest = line.trim_start_matches(['-', ' ']);
+    match rest.find([' ', '\n']) {
+        Some(end) if rest.starts_with(['!', '&']) => behind_bare_dashes(&rest[end..]),
+        _ => rest,
+    }
+}
+
 /// A field of words: nothing before `items` can change what its lines are.
 fn is_simple_field(line: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/');
@@ -179,8 +188,7 @@ impl Items {
             }
             length += line.len();
             lines += 1;
-            // A comment behind a bare dash belongs to whatever is below.
-            last = content.trim_start_matches(['-', ' ']);
+            last = behind_bare_dashes(content);
             if !meter::charge(line.len()) {
                 return None;
             }

@@ -298,9 +298,16 @@ fn objects_that_only_blanks_tell_from_written_ones_stay_text() {
 
 /// Found by the fuzz target: the object below has the comment.
 #[test]
-fn a_comment_behind_a_bare_dash_is_read_with_the_object_below() {
+fn a_comment_behind_bare_dashes_tags_and_anchors_is_read_with_the_object_below() {
     let object = "- a: b\n";
-    for odd in ["- # c\n", "- - # c\n", "- a:\n  - # c\n"] {
+    for odd in [
+        "- # c\n",
+        "- - # c\n",
+        "- a:\n  - # c\n",
+        "- ! # c\n",
+        "- \n    &x !t # c\n",
+        "- a:\n    !!str # c\n",
+    ] {
         let text = format!("{HEAD}{object}{odd}{object}{object}");
         assert_eq!(compare(&text, SequenceIndent::Compact), 2, "{odd}");
     }
