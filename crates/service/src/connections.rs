@@ -2,6 +2,7 @@
 //! many, how much each may send ahead, and when it is asked to end.
 
 mod crowd;
+mod linger;
 mod transport;
 
 use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
@@ -10,6 +11,7 @@ use crowd::{Busy, Crowd, Guest};
 use http::{Request, Response};
 use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use linger::Kept;
 use tokio::{
     net::{TcpListener, TcpStream},
     time::{sleep, timeout},
@@ -177,6 +179,7 @@ async fn attend(
         () = guest.asked_to_leave() => return,
     };
     let Ok(Ok(stream)) = opened else { return };
+    let stream = Kept::new(stream);
     let max_age = shared.max_age;
     let guest_of_calls = guest.clone();
     let service = service_fn(move |request| shared.clone().answer(request, guest_of_calls.busy()));
@@ -189,7 +192,7 @@ async fn attend(
         .initial_stream_window_size(windows.stream)
         .initial_connection_window_size(windows.connection)
         .max_frame_size(FRAME);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream.clone()), service));
     let asked_to_end = async {
         let is_old = async {
             match max_age {
@@ -210,8 +213,9 @@ async fn attend(
             ended = &mut connection => {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection broke");
+                    return;
                 }
-                return;
+                break;
             }
             () = &mut asked_to_end, if !is_ending => {
                 is_ending = true;
@@ -224,6 +228,10 @@ async fn attend(
                 return;
             }
         }
+    }
+    tokio::select! {
+        () = stream.linger() => {}
+        () = guest.asked_to_leave() => {}
     }
 }
 

@@ -1,10 +1,12 @@
 use std::sync::Arc;
 
+use http::Uri;
+use hyper_util::rt::TokioIo;
 use krm::Output;
 use proto::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     sync::Notify,
     time::timeout,
 };
@@ -93,6 +95,34 @@ async fn calls_outlive_the_age_of_their_connection_and_callers_find_another() {
         };
         let answer = client.evaluate_function(request).await.unwrap();
         assert_eq!(answer.into_inner().resource_list, "a list");
+    }
+}
+
+/// Its client acknowledges what it has read while the rest is on its way. A socket that is closed by
+/// then answers that with a reset, which takes the rest away.
+#[tokio::test]
+async fn a_large_answer_arrives_whole_over_a_connection_that_is_asked_to_end() {
+    const LIST: usize = 3_000_000;
+    let port = serve_up_to(2 * LIST).await;
+    let connect = tower::service_fn(move |_: Uri| async move {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_recv_buffer_size(64 * 1024)?;
+        let address = (Ipv4Addr::LOCALHOST, port).into();
+        socket.connect(address).await.map(TokioIo::new)
+    });
+    for _ in 0..3 {
+        let endpoint = tonic::transport::Endpoint::from_static("http://localhost")
+            .initial_stream_window_size(1_500_000)
+            .initial_connection_window_size(8_000_000);
+        let channel = endpoint.connect_with_connector(connect).await.unwrap();
+        let mut client = FunctionEvaluatorClient::new(channel).max_decoding_message_size(2 * LIST);
+        let request = EvaluateFunctionRequest {
+            resource_list: vec![b'x'; LIST].into(),
+            image: "fn".into(),
+            tag: String::new(),
+        };
+        let answer = client.evaluate_function(request).await.unwrap();
+        assert_eq!(answer.into_inner().resource_list.len(), LIST);
     }
 }
 
