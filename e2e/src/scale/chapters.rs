@@ -176,9 +176,9 @@ pub(super) async fn trouble(stage: &Stage<'_>, fleet: &Fleet, figures: &mut Figu
 /// work for the API server, which has enough.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
-/// Outdated pods of a runner that are replaced at once: one in so many of its pods, but not fewer than that.
-/// `SHARE` and `LEAST_AT_ONCE` of the runner's `pool::plan::wave`.
-const SHARE: usize = 10;
+/// Outdated pods of a runner that are replaced at once: a tenth of its pods, but not fewer than four (`SHARE` and
+/// `LEAST_AT_ONCE` of the runner's `pool::plan::wave`). Replacements are pods as well, so it is a ninth of what was there.
+const SHARE: usize = 9;
 const LEAST_AT_ONCE: usize = 4;
 
 /// All pods are replaced while everybody calls.

@@ -49,8 +49,12 @@ const SOON: Duration = Duration::from_secs(10);
 /// departure within one renewal of their leases (5 s), and then have to reach the pod and take it over.
 pub(crate) const TURN_OF_OTHERS: Duration = Duration::from_secs(15);
 
-/// A pod that is up answers at once, and so does the watch.
+/// A pod that is up answers at once.
 const REACH: Duration = Duration::from_secs(5);
+
+/// Where there is much to do the watch is behind. Nobody waits for a pod that is taken over, and one that is given up
+/// would be dialled once more.
+const SHOWN: Duration = Duration::from_secs(30);
 
 /// A pod whose status is not "running" yet may become so within a second, or may still have
 /// to load its image: then it is looked at again in the next sweep, and nobody waits for it.

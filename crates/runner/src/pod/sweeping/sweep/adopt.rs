@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::timeout;
 use tonic::transport::Channel;
 
-use super::{COMING, REACH, Sweeper};
+use super::{COMING, REACH, SHOWN, Sweeper};
 use crate::pod::{
     calling::{Connection, Origin},
     marks::OWNER,
@@ -57,7 +57,7 @@ impl Sweeper {
         // Until the watch has seen the change, the pod looks like another runner's.
         let is_ours =
             |pod: Option<&SeenPod>| pod.is_none_or(|pod| pod.identity.belongs_to(&self.us.owner));
-        let is_seen = timeout(REACH, self.objects.watch.until(name, is_ours));
+        let is_seen = timeout(SHOWN, self.objects.watch.until(name, is_ours));
         let (is_seen, channel) = futures::join!(is_seen, channel);
         let Ok(channel) = channel else {
             tracing::info!(name, "deleting a pod: it cannot be adopted");
