@@ -16,7 +16,10 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::{sleep, timeout},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 use tonic::service::Routes;
 use tower::ServiceExt as _;
 pub use transport::{Plain, Transport};
@@ -53,6 +56,8 @@ pub(crate) struct Call {
     pub(crate) reservation: Reservation,
     /// Its connection is not idle.
     _busy: Busy,
+    /// A stop waits for it. Other calls than evaluations may have no end.
+    _answer: Option<TaskTrackerToken>,
 }
 
 /// What all connections share.
@@ -61,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) routes: Routes,
     pub(crate) max_message_size: usize,
     pub(crate) max_age: Option<Duration>,
+    /// Evaluations, until the last byte of their answers has left.
+    pub(crate) answers: TaskTracker,
     budget: Arc<Budget>,
     others: Arc<Budget>,
 }
@@ -71,6 +78,7 @@ impl Shared {
             routes,
             max_message_size,
             max_age: None,
+            answers: TaskTracker::new(),
             budget: Budget::new(request_memory),
             others: Budget::new(OTHER_CALLS * PER_CALL),
         }
@@ -96,6 +104,7 @@ impl Shared {
             Ok(reservation) => Arc::new(Call {
                 reservation,
                 _busy: busy,
+                _answer: is_evaluation.then(|| self.answers.token()),
             }),
             Err(error) => {
                 let refusal = status::exhausted(error).into_http::<tonic::body::Body>();
@@ -271,6 +280,7 @@ impl Call {
         Arc::new(Self {
             reservation: Reservation::new(budget).expect("room"),
             _busy: guest.busy(),
+            _answer: None,
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     Evaluator, Handler, Health, Shutdown, Stages, TaskEnded, Tasks,
     connections::{self, OTHER_MESSAGE, Plain, Shared, Transport},
     signals::Asked,
-    stop::ANSWERS_LEAVE_WITHIN,
+    stop::CONNECTIONS_END_WITHIN,
 };
 
 /// What an answer needs besides list and log: tags and lengths of both fields.
@@ -148,6 +148,7 @@ impl<T: Transport> Server<T> {
     ) -> Result<(), TaskEnded> {
         let mut shared = Shared::new(self.routes, self.max_message_size, self.request_memory);
         shared.max_age = self.max_connection_age;
+        let answers = shared.answers.clone();
         let (close, open) = (CancellationToken::new(), TaskTracker::new());
         let accepting = connections::serve(
             listener,
@@ -186,11 +187,13 @@ impl<T: Transport> Server<T> {
             "stopping: no new connections, finishing calls"
         );
         self.in_flight.close();
+        answers.close();
         open.close();
         close.cancel();
         let drained = async {
             self.in_flight.wait().await;
-            let leave = Instant::now() + ANSWERS_LEAVE_WITHIN;
+            answers.wait().await;
+            let leave = Instant::now() + CONNECTIONS_END_WITHIN;
             let _ = timeout_at(leave, open.wait()).await;
         };
         let end = begin + stages.lame_duck + stages.drain;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-/// How long answers may take to leave once the last call is done: connections
+/// How long connections may take to end once the last answer has left: those
 /// with an endless stream on them (a health watch) never close by themselves.
 /// Part of the drain.
-pub(crate) const ANSWERS_LEAVE_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const CONNECTIONS_END_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long functions that were killed at the end get to be gone.
 const FUNCTIONS_GONE_WITHIN: Duration = Duration::from_secs(1);

@@ -178,6 +178,78 @@ async fn a_task_that_panics_ends_the_run_after_the_calls_in_flight() {
     assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
 }
 
+/// The port of a way to this one on which answers pass slowly: some ten megabytes in a second.
+async fn slow_way_to(port: u16) -> u16 {
+    const PIECE: usize = 64 * 1024;
+    const PAUSE: Duration = Duration::from_millis(4);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let own = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (caller, _) = listener.accept().await.unwrap();
+        let server = TcpSocket::new_v4().unwrap();
+        server
+            .set_recv_buffer_size(u32::try_from(PIECE).unwrap())
+            .unwrap();
+        let server = server
+            .connect((Ipv4Addr::LOCALHOST, port).into())
+            .await
+            .unwrap();
+        let ((mut asks, mut hears), (mut answers, mut takes)) =
+            (caller.into_split(), server.into_split());
+        let requests = tokio::io::copy(&mut asks, &mut takes);
+        let slowly = async {
+            let mut piece = vec![0; PIECE];
+            while let Ok(length @ 1..) = answers.read(&mut piece).await {
+                tokio::time::sleep(PAUSE).await;
+                hears.write_all(&piece[..length]).await.unwrap();
+            }
+        };
+        let _ = tokio::join!(requests, slowly);
+    });
+    own
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_an_answer_that_is_read_slowly() {
+    const LIST: usize = 40_000_000;
+    let listener = bind(0).unwrap();
+    let way = slow_way_to(listener.local_addr().unwrap().port()).await;
+    let begun = Arc::new(Notify::new());
+    let slow = Slow {
+        begun: Arc::clone(&begun),
+    };
+    let server = Server::new(Handler::new(slow, PATIENCE), 2 * LIST).await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let mut tasks = Tasks::default();
+    tasks.spawn("a task", async { stopped.await.unwrap() });
+    let shutdown = Shutdown::listen().unwrap();
+    let stages = Stages::new(Duration::ZERO, PATIENCE);
+    let run = tokio::spawn(async move { server.run(listener, shutdown, &mut tasks, stages).await });
+    let endpoint = tonic::transport::Endpoint::from_shared(format!("http://127.0.0.1:{way}"));
+    let endpoint = endpoint.unwrap().initial_stream_window_size(64_000_000);
+    let endpoint = endpoint.initial_connection_window_size(64_000_000);
+    let client = FunctionEvaluatorClient::new(endpoint.connect().await.unwrap());
+    let request = EvaluateFunctionRequest {
+        resource_list: vec![b'x'; LIST].into(),
+        image: "fn".into(),
+        tag: String::new(),
+    };
+    let mut client = client.max_decoding_message_size(2 * LIST);
+    let call = tokio::spawn(async move { client.evaluate_function(request).await });
+    timeout(PATIENCE, begun.notified())
+        .await
+        .expect("a call in flight");
+    stop.send(()).unwrap();
+    tokio::select! {
+        biased;
+        ended = run => panic!("it did not wait: {ended:?}"),
+        answer = call => {
+            let answer = answer.unwrap().unwrap();
+            assert_eq!(answer.into_inner().resource_list.len(), LIST);
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_image_that_nobody_could_have_is_refused_in_few_words() {
     let address = format!("http://127.0.0.1:{}", serve_up_to(8 * 1024 * 1024).await);
