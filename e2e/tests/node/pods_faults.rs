@@ -60,12 +60,7 @@ fn a_pod_that_is_deleted_fails_no_call() {
 #[test]
 fn a_pod_that_loses_its_service_fails_no_call() {
     scenario(async |scope| {
-        let delete = async |scope: &Scope, pod: &Pod| {
-            let services = scope.api::<Service>();
-            let ordinary = DeleteParams::default();
-            services.delete(&pod.name_any(), &ordinary).await?;
-            Ok(())
-        };
+        let delete = async |scope: &Scope, pod: &Pod| delete_service(scope, pod).await;
         fails_no_call(delete, scope).await
     });
 }
@@ -119,32 +114,57 @@ fn a_pod_that_ends_as_failed_fails_no_call() {
 #[test]
 fn a_pod_whose_container_is_killed_as_it_starts_is_replaced_for_who_waits_for_it() {
     scenario(async |scope| {
-        // Its wrapper takes its time, so that it is killed before it has answered.
-        let late = "        - sh\n        - -c\n        - sleep 5; exec /wrapper-server-tools/wrapper-server \
-                    \"$@\"\n        - sh\n";
-        let wrapper = "        - /wrapper-server-tools/wrapper-server\n";
-        let late = template::documented_but(&[(wrapper, late)])?;
-        let flag = template::publish(scope, "late", &late).await?;
-        let image = publish(scope, "echo", &script("exec cat"))?;
-        let runner = Runner::start(scope, &[&flag])?;
-        let load = runner.calls(&image).start();
-        let begin = Instant::now();
-        let victim = loop {
-            if let Ok(pod) = scope.only_pod().await {
-                break pod.name_any();
-            }
-            ensure!(begin.elapsed() < NOTICE, "no pod");
-            sleep(Duration::from_millis(50)).await;
+        let kill = async |_: &Scope, pod: &Pod| {
+            let first = pod::processes(pod, "function")?.into_iter().next();
+            first.context("nothing to kill")?.kill()
         };
-        let pod = scope
-            .pod_becomes(&victim, "running", pod::is_running)
-            .await?;
-        let first = pod::processes(&pod, "function")?.into_iter().next();
-        first.context("nothing to kill")?.kill()?;
-        load.goes_on(1).await?;
-        load.end().await?;
-        Ok(())
+        is_replaced_as_it_starts(kill, scope).await
     });
+}
+
+#[test]
+fn a_pod_that_loses_its_service_as_it_starts_is_replaced_for_who_waits_for_it() {
+    scenario(async |scope| {
+        let delete = async |scope: &Scope, pod: &Pod| delete_service(scope, pod).await;
+        is_replaced_as_it_starts(delete, scope).await
+    });
+}
+
+/// Its wrapper takes its time, so that the fault comes before it has answered.
+async fn is_replaced_as_it_starts(
+    fault: impl AsyncFnOnce(&Scope, &Pod) -> Result<()>,
+    scope: &Scope,
+) -> Result<()> {
+    let late = "        - sh\n        - -c\n        - sleep 5; exec /wrapper-server-tools/wrapper-server \
+                \"$@\"\n        - sh\n";
+    let wrapper = "        - /wrapper-server-tools/wrapper-server\n";
+    let late = template::documented_but(&[(wrapper, late)])?;
+    let flag = template::publish(scope, "late", &late).await?;
+    let image = publish(scope, "echo", &script("exec cat"))?;
+    let runner = Runner::start(scope, &[&flag])?;
+    let load = runner.calls(&image).start();
+    let begin = Instant::now();
+    let victim = loop {
+        if let Ok(pod) = scope.only_pod().await {
+            break pod.name_any();
+        }
+        ensure!(begin.elapsed() < NOTICE, "no pod");
+        sleep(Duration::from_millis(50)).await;
+    };
+    let pod = scope
+        .pod_becomes(&victim, "running", pod::is_running)
+        .await?;
+    fault(scope, &pod).await?;
+    load.goes_on(1).await?;
+    load.end().await?;
+    Ok(())
+}
+
+async fn delete_service(scope: &Scope, pod: &Pod) -> Result<()> {
+    let services = scope.api::<Service>();
+    let ordinary = DeleteParams::default();
+    services.delete(&pod.name_any(), &ordinary).await?;
+    Ok(())
 }
 
 /// A container whose first process takes all its memory as soon as a call is under way, beside the

@@ -39,7 +39,7 @@ use crate::{
         watching::{Progress, SeenPod, StartPhase},
     },
     policy::Guard,
-    pool::{Failure, Launcher, PodId},
+    pool::{Failure, Launcher, Outlook, PodId},
 };
 
 /// A start in a trace.
@@ -186,9 +186,13 @@ impl PodLauncher {
             clock.see(pod);
             self.roster.waits_for(id, waits_for(pod));
         };
-        // Cancel-safe: whichever is first, the other is of no use any more.
+        // Cancel-safe: whichever is first, the others are of no use any more.
         let channel = tokio::select! {
             channel = come_up => channel,
+            reason = self.loses_its_service(&name) => {
+                let outlook = Outlook::Taken;
+                return Err(of_image(Failure { outlook, ..Failure::passing(reason) }));
+            }
             reason = self.objects.watch.follow(&name, look) => {
                 return Err(of_image(self.failure(&name, reason).await));
             }
@@ -210,6 +214,13 @@ impl PodLauncher {
                 start: None,
             },
         })
+    }
+
+    /// Somebody has deleted it: nothing reaches the pod any more.
+    async fn loses_its_service(&self, name: &str) -> String {
+        let services = &self.objects.service_watch;
+        services.until(name, |service| service.is_some()).await;
+        services.lost(name).await
     }
 }
 
