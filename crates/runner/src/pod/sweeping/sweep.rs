@@ -52,7 +52,7 @@ pub(crate) const TURN_OF_OTHERS: Duration = Duration::from_secs(15);
 /// A pod that is up answers at once.
 const REACH: Duration = Duration::from_secs(5);
 
-/// Where there is much to do the watch is behind. Nobody waits for a pod that is taken over, and one that is given up
+/// Where there is much to do the watch may be behind. Nobody waits for a pod that is taken over, and one that is given up
 /// would be dialled once more.
 const SHOWN: Duration = Duration::from_secs(30);
 
