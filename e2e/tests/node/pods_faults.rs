@@ -227,7 +227,7 @@ fn a_function_that_runs_out_of_memory_is_told_and_the_next_call_succeeds() {
         // The wrapper ends it with the numbers, unless the kernel is quicker.
         let by_wrapper = told.code() == Code::ResourceExhausted
             && told.message().contains("raise the memory limit");
-        // Both have been seen. That memory was the reason is not said then: it should be.
+        // That memory was the reason is not said then: it should be.
         let is_killed = ["137", "SIGKILL"]
             .iter()
             .any(|words| told.message().contains(words));
