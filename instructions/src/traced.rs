@@ -41,7 +41,7 @@ impl Evaluator for Native {
         part.runs(|trace| trace.span("native function"));
         let function = catalog::find("set-namespace").unwrap();
         let clock = Clock::until(std::time::Instant::now() + Duration::from_secs(60));
-        let ended = function.run(&evaluation.resource_list, &clock);
+        let ended = function.run(evaluation.resource_list, &clock);
         let Ok(ended) = ended else { panic!("in time") };
         Ok(Output {
             resource_list: ended.stdout.into(),

@@ -80,7 +80,7 @@ fn run(release: Release) -> io::Result<u8> {
     io::stdin().lock().read_to_end(&mut input)?;
     let starlark = script::Starlark::new(release);
     let clock = Clock::of_a_bounded_process();
-    let ended = functions::starlark::run(&starlark, release.version, &input, &clock);
+    let ended = functions::starlark::run(&starlark, release.version, input, &clock);
     let ended = ended.map_err(|_| io::ErrorKind::TimedOut)?;
     let mut out = io::stdout().lock();
     out.write_all(starlark.noise().as_bytes())?;

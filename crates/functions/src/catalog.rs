@@ -114,8 +114,8 @@ impl Chosen {
     /// Runs the function on the bytes of a ResourceList. What a program reproduces
     /// cannot be run here.
     ///
-    /// An input that is given away is dropped as soon as its text is taken.
-    pub fn run(&self, input: impl AsRef<[u8]>, clock: &Clock) -> Result<Ended, Late> {
+    /// An input that is given away is not copied.
+    pub fn run(&self, input: impl Into<Vec<u8>>, clock: &Clock) -> Result<Ended, Late> {
         self.run_reading(Reading::AsText, input, clock)
     }
 
@@ -123,14 +123,13 @@ impl Chosen {
     pub fn run_reading(
         &self,
         reading: Reading,
-        input: impl AsRef<[u8]>,
+        input: impl Into<Vec<u8>>,
         clock: &Clock,
     ) -> Result<Ended, Late> {
         match self.release.behaviour {
             Behaviour::Native { function, dialect } => {
                 let name = self.function.name;
-                let text = function::text(input.as_ref());
-                drop(input);
+                let text = function::text(input.into());
                 function::run(function, name, dialect, text, reading, clock)
             }
             Behaviour::Program | Behaviour::Unknown => Ok(Ended {

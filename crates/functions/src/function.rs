@@ -52,10 +52,9 @@ pub struct Ended {
 pub struct Late;
 
 /// The text of a list, in the form that its objects share; `None` if it is none.
-pub(crate) fn text(input: &[u8]) -> Option<Rc<Source>> {
-    std::str::from_utf8(input)
-        .ok()
-        .map(|text| Rc::new(text.into()))
+pub(crate) fn text(input: Vec<u8>) -> Option<Rc<Source>> {
+    let text = String::from_utf8(input).ok()?;
+    Some(Rc::new(text.into()))
 }
 
 /// Runs a function on a list.

@@ -62,7 +62,7 @@ impl Dialect {
 
     /// How many objects of a list stay text, and how many there are.
     pub(crate) fn texts(self, text: &str) -> (usize, usize) {
-        let text = &Rc::new(Source::from(text));
+        let text = &Rc::new(Source::from(text.to_owned()));
         let objects = |root: &Node| root.get("items").map_or(0, |items| items.items().len());
         match self.split(text) {
             Some((root, texts)) => (texts, objects(&root)),

@@ -39,14 +39,14 @@ pub fn release(name: Option<&str>) -> Option<(&'static str, [u32; 3])> {
 pub fn run(
     function: &dyn Function,
     version: &str,
-    input: &[u8],
+    input: impl Into<Vec<u8>>,
     clock: &Clock,
 ) -> Result<Ended, Late> {
     function::run(
         function,
         "starlark",
         dialect(version),
-        function::text(input),
+        function::text(input.into()),
         Reading::AsText,
         clock,
     )

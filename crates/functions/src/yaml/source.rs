@@ -31,9 +31,9 @@ impl Source {
     }
 }
 
-impl From<&str> for Source {
-    fn from(text: &str) -> Self {
-        Self::rewritten(text.to_owned(), Vec::new())
+impl From<String> for Source {
+    fn from(text: String) -> Self {
+        Self::rewritten(text, Vec::new())
     }
 }
 

@@ -103,7 +103,7 @@ fn run(name: &str) -> io::Result<ExitCode> {
     }
     let mut input = Vec::new();
     io::stdin().lock().read_to_end(&mut input)?;
-    let ended = chosen.run(&input, &Clock::default());
+    let ended = chosen.run(input, &Clock::default());
     let Ended {
         exit,
         stdout,

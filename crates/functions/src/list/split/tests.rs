@@ -2,6 +2,7 @@
 //! written as the emitter writes it.
 
 mod edits;
+mod meetings;
 
 use std::rc::Rc;
 
@@ -21,7 +22,7 @@ fn compare(text: &str, indent: SequenceIndent) -> usize {
         indent,
         keeps_heads: true,
     };
-    let Some((root, texts)) = split(&Rc::new(text.into()), style) else {
+    let Some((root, texts)) = split(&Rc::new(text.to_owned().into()), style) else {
         return 0;
     };
     let documents = parse_all(text).unwrap_or_else(|error| panic!("{text}\n{error}"));

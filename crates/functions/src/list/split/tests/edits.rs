@@ -52,7 +52,7 @@ fn roots(text: &str, indent: SequenceIndent) -> Option<(Node, Node)> {
         indent,
         keeps_heads: true,
     };
-    let (root, _) = split(&std::rc::Rc::new(text.into()), style)?;
+    let (root, _) = split(&std::rc::Rc::new(text.to_owned().into()), style)?;
     let mut documents = parse_all(text).ok()?;
     Some((root, documents.pop()?.root))
 }
