@@ -36,11 +36,15 @@ const FIRST_KNOCK: Duration = Duration::from_millis(20);
 const LONGEST_KNOCK: Duration = Duration::from_millis(500);
 const SHARE_OF_WAITING: u32 = 16;
 
-/// A single attempt: an address without a route should not hold up the next one.
-/// The first are short, because the kernel repeats a packet that was lost only after
+/// A single attempt to connect: an address without a route should not hold up the next
+/// one. The first are short, because the kernel repeats a packet that was lost only after
 /// a second; then they double, for networks that need the time.
 const FIRST_ATTEMPT: Duration = Duration::from_millis(250);
 const ATTEMPT: Duration = Duration::from_secs(2);
+
+/// How long a wrapper that has accepted a connection may take to answer over it. Another
+/// connection to a busy wrapper would only make it busier.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// The pause after a name was not found. A negative answer is cached for seconds.
 const LOOK_UP_PAUSE: Duration = Duration::from_secs(1);
@@ -117,16 +121,10 @@ impl Address {
         let connector = connector();
         let (began, mut time) = (Instant::now(), FIRST_ATTEMPT);
         loop {
-            let attempt = async {
-                let channel = endpoint.connect_with_connector(connector.clone()).await;
-                let channel = channel.ok()?;
-                let mut health = HealthClient::new(channel.clone());
-                health.check(HealthCheckRequest::default()).await.ok()?;
-                Some(channel)
-            };
-            match timeout(time, attempt).await {
-                Ok(Some(channel)) => return Ok(channel),
-                Ok(None) => sleep(knock_after(began.elapsed())).await,
+            let connected = endpoint.connect_with_connector(connector.clone());
+            match timeout(time, connected).await {
+                Ok(Ok(channel)) if has_answer(&channel).await => return Ok(channel),
+                Ok(_) => sleep(knock_after(began.elapsed())).await,
                 Err(_) => time = (time * 2).min(ATTEMPT),
             }
         }
@@ -145,6 +143,15 @@ impl Address {
             // A failed function's message comes as a header.
             .http2_max_header_list_size(64 * 1024))
     }
+}
+
+/// Whether a wrapper answers over this connection, whatever it says.
+async fn has_answer(channel: &Channel) -> bool {
+    let mut health = HealthClient::new(channel.clone());
+    let answer = health.check(HealthCheckRequest::default());
+    timeout(ANSWER, answer)
+        .await
+        .is_ok_and(|answer| answer.is_ok())
 }
 
 fn connector() -> HttpConnector {

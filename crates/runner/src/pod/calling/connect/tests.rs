@@ -1,5 +1,6 @@
 use std::{convert::Infallible, sync::Arc};
 
+use futures::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tonic::{body::Body, codegen::Service, server::NamedService};
@@ -69,6 +70,29 @@ async fn calls_name_the_service_though_its_address_is_used() {
     connected.await.expect("in time").expect("a channel");
     let authority = format!("fn-v1-x1.pods.svc.cluster.local:{}", socket.port());
     assert_eq!(*called.lock(), [authority]);
+    server.abort();
+}
+
+#[tokio::test]
+async fn a_wrapper_that_takes_a_while_to_answer_is_dialled_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = listener.local_addr().unwrap();
+    let host = socket.ip().to_string();
+    let connected = tokio::spawn(async move {
+        let address = Address { host, ip: None };
+        address.connect_to(socket).await.map(drop)
+    });
+    let (first, _) = listener.accept().await.unwrap();
+    // A busy one: in this time it would be dialled twice more if its silence counted as a lost packet.
+    sleep(4 * FIRST_ATTEMPT).await;
+    let dials = futures::stream::iter([Ok::<_, std::io::Error>(first)]);
+    let (_reporter, health) = health_reporter();
+    let server = tonic::transport::Server::builder().add_service(health);
+    let server = tokio::spawn(server.serve_with_incoming(dials));
+    let connected = timeout(Duration::from_secs(10), connected).await;
+    connected.expect("in time").unwrap().expect("a channel");
+    let again = listener.accept().now_or_never();
+    assert!(again.is_none(), "it was dialled again");
     server.abort();
 }
 
