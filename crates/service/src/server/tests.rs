@@ -213,6 +213,9 @@ async fn slow_way_to(port: u16) -> u16 {
 async fn a_stop_waits_for_an_answer_that_is_read_slowly() {
     const LIST: usize = 40_000_000;
     let listener = bind(0).unwrap();
+    // What the kernel still has when all was written is not waited for that long.
+    let socket = socket2::SockRef::from(&listener);
+    socket.set_send_buffer_size(1024 * 1024).unwrap();
     let way = slow_way_to(listener.local_addr().unwrap().port()).await;
     let begun = Arc::new(Notify::new());
     let slow = Slow {
