@@ -266,6 +266,7 @@ impl State {
         let was_up = pod.phase != Phase::Starting;
         pod.phase = Phase::Lost;
         pod.is_doubted = false;
+        pod.may_stay = false;
         let waiting = std::mem::take(&mut pod.waiting);
         let (is_idle, name) = (pod.running.is_empty(), Arc::clone(&pod.function));
         self.remove(id, actions);
@@ -323,8 +324,13 @@ impl State {
     }
 
     fn delete(&mut self, id: PodId, actions: &mut Vec<Action>) {
+        let starts = (self.pods.get(&id)).is_some_and(|pod| pod.phase == Phase::Starting);
         self.forget(id);
-        self.remove(id, actions);
+        if starts {
+            actions.push(Action::Delete { pod: id });
+        } else {
+            self.remove(id, actions);
+        }
     }
 
     fn remove(&mut self, id: PodId, actions: &mut Vec<Action>) {

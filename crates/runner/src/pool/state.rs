@@ -138,6 +138,8 @@ pub(super) struct Pod {
     pub(super) turn: u64,
     /// A call was lost in it: usable again once it has answered. Its callers wait.
     pub(super) is_doubted: bool,
+    /// It retires, but what is wanted has changed since it was found outdated.
+    pub(super) may_stay: bool,
 }
 
 impl Pod {
@@ -222,11 +224,13 @@ pub(crate) struct State {
 /// What is being replaced, and what waits for its turn.
 #[derive(Debug, Default)]
 pub(super) struct Wave {
-    /// Functions with outdated pods whose replacement has not been started.
-    pub(super) to_replace: BTreeSet<Arc<str>>,
+    /// Functions with outdated pods whose replacement has not been started, in the order in which
+    /// they were reported.
+    pub(super) to_replace: VecDeque<Arc<str>>,
     /// Pods that were started to replace others. Only those that still start matter.
     pub(super) replacements: BTreeSet<PodId>,
-    /// Pods whose deletion is under way.
+    /// Pods whose deletion is under way. A start that is not wanted any more is none: it goes on
+    /// for as long as starts may, and what waits for its turn does not wait for that.
     pub(super) leaving: BTreeSet<PodId>,
 }
 
@@ -315,6 +319,7 @@ impl State {
             used_at: now,
             turn: 0,
             is_doubted: false,
+            may_stay: false,
         };
         if let Some(function) = self.functions.get_mut(&pod.function) {
             function.pods.insert(id);

@@ -49,6 +49,8 @@ impl State {
         }
         self.share_waiting(&starting, id, settings.max_waitlist_length, actions);
         self.drain_retiring(name, actions);
+        // The surplus may have been one of those under way.
+        self.replace_next(now, actions);
     }
 
     /// Callers that wait for a pod to start go to this one, as long as it has room.
@@ -75,6 +77,9 @@ impl State {
     /// or does not come up and is tried again when this is reported again. Those who wait
     /// for one to start want the new version.
     pub(super) fn outdated(&mut self, id: PodId, now: Duration, actions: &mut Vec<Action>) {
+        if let Some(pod) = self.pods.get_mut(&id) {
+            pod.may_stay = false;
+        }
         let Some(pod) = self.pods.get(&id) else {
             return;
         };
@@ -83,6 +88,7 @@ impl State {
             Phase::Starting => {
                 let waiting = self.take_waiting(id);
                 self.delete(id, actions);
+                self.keep_retiring(&name);
                 for caller in waiting {
                     let survey = self.survey(&name, &[]);
                     self.place(caller, &name, &survey, now, actions);
@@ -92,8 +98,12 @@ impl State {
                     .any(|(_, pod)| pod.phase == Phase::Retiring);
                 if retires {
                     self.replace(name, now, actions);
-                } else if self.is_warm_up(&name) {
-                    self.start_if_none(&name, now, actions);
+                } else {
+                    if self.is_warm_up(&name) {
+                        self.start_if_none(&name, now, actions);
+                    }
+                    // It may have been one of those under way.
+                    self.replace_next(now, actions);
                 }
             }
             Phase::Ready | Phase::Retiring if !self.is_missed(id, pod, now) => {
@@ -141,6 +151,7 @@ impl State {
                 Some(pod) if pod.load() > 0 => {
                     pod.phase = Phase::Draining;
                     pod.is_doubted = false;
+                    pod.may_stay = false;
                 }
                 _ => self.delete(id, actions),
             }

@@ -57,10 +57,13 @@ impl State {
         }
         // Company for a busy pod is no reason to take a warm-up pod from another function.
         let spares_warm_up = survey.least.is_some();
+        // Nobody waits for a replacement while what it replaces can be used.
+        let stays = survey.retiring > 0;
         match (
             self.try_start(name, spares_warm_up, now, actions),
             survey.least,
         ) {
+            (Ok(_), Some((id, _))) if stays => self.join(caller, id, actions),
             (Ok(id), _) | (Err(_), Some((id, _))) => self.join(caller, id, actions),
             (Err(refusal), None) => actions.push(Action::Refuse { caller, refusal }),
         }

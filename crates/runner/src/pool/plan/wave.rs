@@ -2,7 +2,7 @@
 //! doubles what the cluster has to hold nor keeps the API server busy with creations while
 //! deletions wait behind them.
 
-use std::{mem::take, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use super::{
     super::state::{Phase, PodId, State},
@@ -17,16 +17,20 @@ const SHARE: usize = 10;
 
 impl State {
     /// A function's pods are outdated: they are replaced as soon as it is their turn. Each
-    /// report counts for one attempt.
+    /// report counts for one attempt, and none while an attempt is under way: those that take
+    /// long would be before all others each time.
     pub(super) fn replace(&mut self, name: Arc<str>, now: Duration, actions: &mut Vec<Action>) {
-        self.wave.to_replace.insert(name);
+        let is_tried = self.survey(&name, &[]).open > 0;
+        if !is_tried && !self.wave.to_replace.contains(&name) {
+            self.wave.to_replace.push_back(name);
+        }
         self.replace_next(now, actions);
     }
 
     /// Starts replacements as long as few enough are under way.
     pub(super) fn replace_next(&mut self, now: Duration, actions: &mut Vec<Action>) {
         while self.may_replace()
-            && let Some(name) = self.wave.to_replace.pop_first()
+            && let Some(name) = self.wave.to_replace.pop_front()
         {
             let is_wanted = self
                 .pods_of(&name)
@@ -58,21 +62,34 @@ impl State {
         }
     }
 
-    /// What is wanted has changed once more, and may be what it was before: pods that wait
-    /// for their turn stay, unless they are reported again.
+    /// What is wanted has changed once more, and may be what it was before: pods that have no
+    /// replacement on its way stay, unless they are reported again.
     pub(super) fn keep_what_waits(&mut self) {
-        for name in take(&mut self.wave.to_replace) {
-            if self.survey(&name, &[]).open > 0 {
-                continue;
+        self.wave.to_replace.clear();
+        let mut names: BTreeSet<Arc<str>> = BTreeSet::new();
+        for pod in self.pods.values_mut() {
+            if pod.phase == Phase::Retiring {
+                pod.may_stay = true;
+                names.insert(Arc::clone(&pod.function));
             }
-            let Some(function) = self.functions.get(&name) else {
-                continue;
-            };
-            for id in &function.pods {
-                let retiring = self.pods.get_mut(id);
-                if let Some(pod) = retiring.filter(|pod| pod.phase == Phase::Retiring) {
-                    pod.phase = Phase::Ready;
-                }
+        }
+        for name in names {
+            self.keep_retiring(&name);
+        }
+    }
+
+    /// Pods of a function that may stay do so, if none is on its way in their place.
+    pub(super) fn keep_retiring(&mut self, name: &str) {
+        if self.survey(name, &[]).open > 0 {
+            return;
+        }
+        let Some(function) = self.functions.get(name) else {
+            return;
+        };
+        for id in &function.pods {
+            if let Some(pod) = self.pods.get_mut(id).filter(|pod| pod.may_stay) {
+                pod.may_stay = false;
+                pod.phase = Phase::Ready;
             }
         }
     }

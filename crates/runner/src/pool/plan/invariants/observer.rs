@@ -24,6 +24,8 @@ pub(super) struct Observer {
     deleted: BTreeSet<PodId>,
     /// Being deleted.
     pub(super) leaving: Vec<PodId>,
+    /// Likewise, as soon as their start has ended.
+    pub(super) unwanted: BTreeSet<PodId>,
     /// Started because others are outdated, and not for a caller.
     replacements: BTreeSet<PodId>,
     pub(super) used_at: HashMap<PodId, u64>,
@@ -49,6 +51,7 @@ impl Observer {
             lost: BTreeSet::new(),
             deleted: BTreeSet::new(),
             leaving: Vec::new(),
+            unwanted: BTreeSet::new(),
             replacements: BTreeSet::new(),
             used_at: HashMap::new(),
             memory: HashMap::new(),
@@ -84,7 +87,11 @@ impl Observer {
         for action in &actions {
             self.see(action, event, &waiting_before);
         }
-        if let Event::Changed { function: None } = event {
+        let may_unretire = matches!(
+            event,
+            Event::Changed { function: None } | Event::Outdated { .. }
+        );
+        if may_unretire {
             self.unretire();
         }
         self.check();
@@ -168,7 +175,10 @@ impl Observer {
             Event::Outdated { pod, .. } => {
                 self.open.remove(pod);
             }
-            Event::Gone { pod, .. } => self.leaving.retain(|leaving| leaving != pod),
+            Event::Gone { pod, .. } => {
+                self.leaving.retain(|leaving| leaving != pod);
+                self.unwanted.remove(pod);
+            }
             Event::Adopted { pod, function, .. } => {
                 self.pods.insert(*pod, function.clone());
                 self.open.insert(*pod);
@@ -204,7 +214,7 @@ impl Observer {
                 );
                 self.open.insert(*pod);
                 self.starting.push(*pod);
-                self.check_wave(*pod, function, event);
+                self.check_wave(*pod, function, event, before);
                 assert!(!self.is_remembered(function), "{function} would fail again");
                 self.check_bounds(function);
             }
@@ -219,6 +229,9 @@ impl Observer {
             Action::Delete { pod } => {
                 assert!(self.deleted.insert(*pod), "{pod:?} was deleted before");
                 self.leaving.push(*pod);
+                if self.starting.contains(pod) {
+                    self.unwanted.insert(*pod);
+                }
                 self.check_victim(*pod, event);
                 assert!(self.pods.remove(pod).is_some(), "{pod:?} is not known");
                 self.open.remove(pod);
@@ -262,18 +275,25 @@ impl Observer {
         self.open.extend(open.map(|(id, _)| *id));
     }
 
-    /// 8. Outdated pods are replaced some at a time. A pod that somebody waits for comes at once.
-    fn check_wave(&mut self, pod: PodId, function: &str, event: &Event) {
-        let nobody_asked = matches!(
-            event,
-            Event::Outdated { .. }
-                | Event::Gone { .. }
-                | Event::Ready { .. }
-                | Event::Failed { .. }
-        );
+    /// 8. Outdated pods are replaced some at a time. A pod that somebody waited for comes at once.
+    fn check_wave(
+        &mut self,
+        pod: PodId,
+        function: &str,
+        event: &Event,
+        before: &BTreeMap<PodId, Vec<CallerId>>,
+    ) {
+        let nobody_asked = match event {
+            Event::Outdated { pod, .. } | Event::Failed { pod, .. } => {
+                before.get(pod).is_none_or(Vec::is_empty)
+            }
+            Event::Gone { .. } | Event::Ready { .. } => true,
+            _ => false,
+        };
         let mut pods = self.state.pods_of(function);
         let replaces = pods.any(|(_, pod)| pod.phase == Phase::Retiring);
-        if nobody_asked && replaces && self.state.pods[&pod].waiting.is_empty() {
+        let nobody_waits = nobody_asked && replaces && self.state.pods[&pod].waiting.is_empty();
+        if nobody_waits || self.state.wave.replacements.contains(&pod) {
             self.replacements.insert(pod);
             let (under_way, most) = self.under_way();
             // At the bound another pod goes to make room for it.
@@ -286,7 +306,8 @@ impl Observer {
         let replacements = self.starting.iter();
         let replacements = replacements.filter(|pod| self.replacements.contains(pod));
         let most = (self.state.pods.len() / 10).max(4);
-        (replacements.count() + self.leaving.len(), most)
+        let leaving = self.leaving.len() - self.unwanted.len();
+        (replacements.count() + leaving, most)
     }
 
     /// The last settings, which may not be the next ones.

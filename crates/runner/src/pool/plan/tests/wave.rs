@@ -87,6 +87,34 @@ fn a_replacement_that_fails_gives_its_turn_to_the_next() {
 }
 
 #[test]
+fn replacements_that_do_not_come_up_do_not_keep_the_others_waiting() {
+    let mut pool = in_use(6);
+    pool.all_outdated(6);
+    // The next sweep, while four of them start.
+    assert_eq!(pool.all_outdated(6), []);
+    assert_eq!(pool.failed(7), [delete(7)]);
+    assert_eq!(pool.gone(7, 0), [start_of(5, 11)]);
+    // And the one after that.
+    assert_eq!(pool.outdated(1, 0), []);
+    assert_eq!(pool.failed(8), [delete(8)]);
+    assert_eq!(pool.gone(8, 0), [start_of(6, 12)]);
+    assert_eq!(pool.failed(9), [delete(9)]);
+    assert_eq!(pool.gone(9, 30), [start_of(1, 13)], "behind them");
+}
+
+#[test]
+fn a_start_that_is_not_wanted_any_more_holds_up_nobody() {
+    let mut pool = in_use(6);
+    pool.all_outdated(6);
+    pool.template_changes();
+    // Both templates before this one are outdated: what was to replace and what was to be replaced.
+    assert_eq!(pool.outdated(7, 0), [delete(7)]);
+    assert_eq!(pool.outdated(5, 0), [start_of(5, 11)]);
+    assert_eq!(pool.outdated(1, 0), [], "its turn comes");
+    assert_eq!(pool.outdated(8, 0), [delete(8), start_of(1, 12)]);
+}
+
+#[test]
 fn what_waits_for_its_turn_stays_if_the_template_is_put_back() {
     let mut pool = in_use(5);
     pool.all_outdated(5);
@@ -97,6 +125,32 @@ fn what_waits_for_its_turn_stays_if_the_template_is_put_back() {
     assert_eq!(pool.ready(10), [loan(12, 10)]);
     pool.released(5, 5, 0);
     assert_eq!(pool.released(11, 5, 0), [], "it is as good as the other");
+}
+
+#[test]
+fn what_has_no_replacement_any_more_stays_if_the_template_is_put_back() {
+    let many = Settings {
+        max_pods: 5,
+        ..SETTINGS
+    };
+    let mut pool = in_use_with(2, many);
+    pool.all_outdated(2);
+    pool.failed(3);
+    pool.template_changes();
+    // The next sweep finds the replacement outdated, and not what it was to replace.
+    assert_eq!(pool.outdated(4, 0), [delete(4)]);
+    for pod in [1, 2] {
+        let function = name(pod);
+        pool.request_of(&function, pod + 10, many, 0);
+        let company = pod + 4;
+        assert_eq!(
+            pool.request_of(&function, pod + 20, many, 0),
+            [start_of(pod, company)]
+        );
+        assert_eq!(pool.ready(company), [loan(pod + 20, company)]);
+        pool.released(pod, pod, 0);
+        assert_eq!(pool.released(pod + 10, pod, 0), [], "both are as good");
+    }
 }
 
 #[test]
@@ -127,15 +181,21 @@ fn company_for_a_busy_pod_that_waits_for_its_turn_replaces_it() {
     let mut pool = in_use_with(5, many);
     pool.all_outdated(5);
     assert_eq!(pool.request_of("fn-5", 11, many, 0), [loan(11, 5)]);
-    assert_eq!(pool.request_of("fn-5", 12, many, 0), [start_of(5, 10)]);
+    assert_eq!(
+        pool.request_of("fn-5", 12, many, 0),
+        [start_of(5, 10), loan(12, 5)],
+        "nobody waits for it"
+    );
     assert_eq!(
         pool.request_of("fn-5", 13, many, 0),
         [loan(13, 5)],
         "one is on its way"
     );
-    assert_eq!(pool.ready(10), [loan(12, 10)]);
-    pool.released(5, 5, 0);
-    pool.released(11, 5, 0);
+    assert_eq!(pool.ready(10), []);
+    assert_eq!(pool.request_of("fn-5", 14, many, 0), [loan(14, 10)]);
+    for caller in [5, 11, 12] {
+        assert_eq!(pool.released(caller, 5, 0), []);
+    }
     assert_eq!(pool.released(13, 5, 0), [delete(5)]);
 }
 
