@@ -7,15 +7,20 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
+use tokio::sync::Semaphore;
 
 use crate::pod::{
     cluster::api::{ApiError, Gate},
     watching::{SeenPod, SeenService, Watch},
 };
 
-/// How long a request for a deletion is tried once it is its turn at the gate: two attempts without an answer. What
-/// is left then, the next sweep collects.
-const DELETION: Duration = Duration::from_secs(30);
+/// How long a request for a deletion is tried, from its first turn at the gate on. What is left then, the next sweep
+/// collects.
+const DELETION: Duration = Duration::from_secs(60);
+
+/// Removals at once. There may be hundreds, when many idle pods are outdated, and nobody waits for them; a start that
+/// somebody waits for is to have its turn at the gate soon all the same.
+const REMOVALS_AT_ONCE: usize = 8;
 
 /// Versions of a pod that are looked at: the one of the watch, and the newest.
 const LOOKS: usize = 2;
@@ -38,6 +43,17 @@ pub(crate) struct Objects {
     pub(crate) gate: Gate,
     pub(crate) watch: Watch<Pod>,
     pub(crate) service_watch: Watch<Service>,
+    pub(crate) removals: Removals,
+}
+
+/// The removals that are under way, and their bound.
+#[derive(Debug)]
+pub(crate) struct Removals(Semaphore);
+
+impl Default for Removals {
+    fn default() -> Self {
+        Self(Semaphore::new(REMOVALS_AT_ONCE))
+    }
 }
 
 impl Objects {
@@ -56,6 +72,7 @@ impl Objects {
         service: &str,
         is_to_go: impl Fn(&SeenPod) -> bool,
     ) {
+        let _turn = self.removals.0.acquire().await;
         let removed = match self.remove_pod(name, is_to_go).await {
             Ok(Removed::Yes) => self.remove_service(service).await,
             // The pod's new owner needs its service.

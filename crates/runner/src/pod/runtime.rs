@@ -24,7 +24,7 @@ use crate::{
         cluster::{Cluster, WITHOUT_PODS, api::Gate},
         functions::{Defaults, Functions},
         names::unique,
-        objects::Objects,
+        objects::{Objects, Removals},
         owning::{Owners, Roster, Stage, Us},
         shown::shown,
         starting::{CurrentTemplate, Images, Materials, PodLauncher, PullSecret, ServiceOwners},
@@ -265,6 +265,7 @@ impl Parts {
             gate,
             watch,
             service_watch,
+            removals: Removals::default(),
         });
         let evidence = Arc::new(Evidence {
             objects: Arc::clone(&objects),

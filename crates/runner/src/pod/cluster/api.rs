@@ -2,17 +2,20 @@
 //! attempt may succeed.
 //!
 //! Requests about pods, of which there may be any number, go through the gate: only some
-//! of this runner's are under way at once ([`turns`]), served in order. Requests for the
+//! of this runner's are under way at once ([`turns`]), served in order, and those that are
+//! repeated wait for their answers as long as answers take ([`patience`]). Requests for the
 //! runner itself, about its lease and its template, do not wait behind them. Pauses
 //! between attempts grow, are random so that runners do not come back in step, and are
 //! never shorter than the API server asks.
 
+mod patience;
 mod turns;
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use causes::in_full;
 use kube::Error;
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{sleep, timeout},
@@ -21,13 +24,9 @@ use turns::{End, Turn, Turns};
 
 use super::headers::{ServerHeaders, as_asked};
 
-/// A single request. The API server's own limit for such requests is a minute;
-/// after this time another attempt is better.
+/// A single request that does not go through the gate ([`patience`] is for those that do): after this time
+/// another attempt is better.
 const REQUEST: Duration = Duration::from_secs(10);
-
-/// The longest, for a request that got no answer before: an API server that has too
-/// much to do works off also what was given up.
-const LONGEST_REQUEST: Duration = Duration::from_secs(60);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -215,11 +214,13 @@ impl Gate {
     where
         F: Future<Output = Result<T, Error>>,
     {
-        let asked = Notify::new();
-        let tell = |step: Step<'_>| {
-            if let Step::Asked = step {
-                asked.notify_one();
+        let (asked, refusal) = (Notify::new(), Mutex::new(None));
+        let tell = |step: Step<'_>| match step {
+            Step::Asked => asked.notify_one(),
+            Step::Failed(error) if error.code.is_some() => {
+                *refusal.lock() = Some(error.message.clone());
             }
+            Step::Failed(_) | Step::Queued => {}
         };
         let mut attempts = pin!(self.repeat(request, tell, ApiError::is_transient));
         // Cancel-safe: the attempts go on below.
@@ -228,8 +229,13 @@ impl Gate {
             answer = &mut attempts => return answer,
             () = asked.notified() => {}
         }
-        let answer = timeout(time, attempts).await;
-        answer.unwrap_or_else(|_| Err(ApiError::silence(no_answer(time))))
+        if let Ok(answer) = timeout(time, attempts).await {
+            return answer;
+        }
+        let refused = |refusal| format!("refused for {} s: {refusal}", time.as_secs());
+        let refusal: Option<String> = refusal.lock().take();
+        let message = refusal.map_or_else(|| no_answer(time), refused);
+        Err(ApiError::silence(message))
     }
 
     /// The same as often as it takes for the creation of an object; `tell` hears of every step.
@@ -254,18 +260,15 @@ impl Gate {
     where
         F: Future<Output = Result<T, Error>>,
     {
-        let (mut pause, mut patience) = (FIRST_PAUSE, REQUEST);
+        let mut pause = FIRST_PAUSE;
         loop {
             let turn = self.turn(&mut tell).await;
             tell(Step::Asked);
-            let answer = once_within(patience, request()).await;
+            let answer = once_within(turn.patience(), request()).await;
             // Others may ask while this one pauses.
             turn.ended(end(&answer));
             let wish = match answer {
                 Err(error) if may_pass(&error) => {
-                    if error.code.is_none() {
-                        patience = (patience * 2).min(LONGEST_REQUEST);
-                    }
                     tell(Step::Failed(&error));
                     error.retry_after.max(self.headers.quiet())
                 }

@@ -57,6 +57,7 @@ async fn remove(version: &'static str, owner: &'static str) -> Vec<(String, Valu
         gate: Gate::new(ServerHeaders::default()),
         watch: Watch::of(&[pod]),
         service_watch: Watch::of(&[service]),
+        removals: Removals::default(),
     };
     objects.remove_of("me", "a").await;
     let deletions = deletions.lock();

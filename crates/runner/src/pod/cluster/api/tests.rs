@@ -140,6 +140,12 @@ async fn the_time_of_a_request_begins_with_its_turn_and_ends() {
     let answer = gate().persist_for(limit, || silent.get("a")).await;
     assert_eq!(answer.unwrap_err().message, "no answer within 10 s");
     assert_eq!(begin.elapsed(), limit);
+
+    let refusal = fake::refusal(500, "InternalError", "failed calling webhook");
+    let refusing = pods(fake::client(move |_| refusal.clone()));
+    let answer = gate().persist_for(limit, || refusing.get("a")).await;
+    let message = answer.unwrap_err().message;
+    assert_eq!(message, "refused for 10 s: failed calling webhook");
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,6 +14,8 @@ use tokio::{
     time::Instant,
 };
 
+use super::patience::Patience;
+
 /// Enough to keep an API server busy, and few enough to leave it to others: a
 /// thousand starts at once would otherwise be two thousand connections.
 pub(super) const AT_ONCE: usize = 16;
@@ -24,7 +26,7 @@ const FIRST: usize = 4;
 /// An answer that took longer says that there is enough under way.
 const SOON: Duration = Duration::from_secs(1);
 
-/// An answer that took longer says that there is too much under way: twice that is too late.
+/// An answer that took longer says that there is too much under way.
 const LATE: Duration = Duration::from_secs(5);
 
 /// So many are always left: a single request that gets no answer would otherwise hold up everything else of
@@ -102,6 +104,7 @@ struct State {
     width: Width,
     /// Places that there are, taken or not.
     places: usize,
+    patience: Patience,
 }
 
 /// A request's turn, which ends when this is dropped.
@@ -114,11 +117,13 @@ pub(super) struct Turn<'a> {
 
 impl Turns {
     pub(super) fn new() -> Self {
+        let now = Instant::now();
         Self {
             places: Semaphore::new(FIRST),
             state: Mutex::new(State {
-                width: Width::new(Instant::now()),
+                width: Width::new(now),
                 places: FIRST,
+                patience: Patience::new(now),
             }),
         }
     }
@@ -155,11 +160,17 @@ impl Turns {
 }
 
 impl Turn<'_> {
+    /// How long the request may wait for its answer.
+    pub(super) fn patience(&self) -> Duration {
+        self.turns.state().patience.now(self.began)
+    }
+
     /// How the request has ended. A turn that nobody says this of, because its caller has gone away,
     /// says nothing about the API server.
     pub(super) fn ended(self, end: End) {
-        let mut state = self.turns.state();
-        state.width.hear(end, self.began, Instant::now());
+        let (mut state, now) = (self.turns.state(), Instant::now());
+        state.width.hear(end, self.began, now);
+        state.patience.hear(now - self.began, now);
         let more = state.width.now.saturating_sub(state.places);
         state.places += more;
         self.turns.places.add_permits(more);

@@ -2,6 +2,7 @@
 
 use std::{future::ready, time::Duration};
 
+use futures::TryFutureExt as _;
 use kube::api::Patch;
 use serde_json::json;
 use tokio::time::timeout;
@@ -14,6 +15,12 @@ use crate::pod::{
     owning::Usage,
     watching::{Progress, SeenPod},
 };
+
+/// Why a pod that is ours cannot be used.
+enum Hindrance {
+    Unreachable,
+    NotShown,
+}
 
 impl Sweeper {
     /// Takes a pod over. If there are enough of its function, the pool has it
@@ -58,20 +65,24 @@ impl Sweeper {
         let is_ours =
             |pod: Option<&SeenPod>| pod.is_none_or(|pod| pod.identity.belongs_to(&self.us.owner));
         let is_seen = timeout(SHOWN, self.objects.watch.until(name, is_ours));
-        let (is_seen, channel) = futures::join!(is_seen, channel);
-        let Ok(channel) = channel else {
-            tracing::info!(name, "deleting a pod: it cannot be adopted");
-            roster.leave_to_sweeps(name);
-            return self.remove_own(name).await;
-        };
-        if is_seen.is_err() {
+        let is_seen = is_seen.map_err(|_| Hindrance::NotShown);
+        let channel = channel.map_err(|()| Hindrance::Unreachable);
+        let channel = match futures::try_join!(is_seen, channel) {
+            Ok((_, channel)) => channel,
+            Err(Hindrance::Unreachable) => {
+                tracing::info!(name, "deleting a pod: it cannot be adopted");
+                roster.leave_to_sweeps(name);
+                return self.remove_own(name).await;
+            }
             // It is ours and well, and only the watch is behind.
-            tracing::info!(
-                name,
-                "not adopting a pod yet: the watch does not show the change"
-            );
-            return roster.forget(name);
-        }
+            Err(Hindrance::NotShown) => {
+                tracing::info!(
+                    name,
+                    "not adopting a pod yet: the watch does not show the change"
+                );
+                return roster.forget(name);
+            }
+        };
         tracing::info!(name, function, "adopted a pod");
         let digest = pod.image_digest.as_deref();
         let connection = Connection {

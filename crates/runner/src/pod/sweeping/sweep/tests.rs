@@ -18,6 +18,7 @@ use crate::{
         cluster::{ServerHeaders, api::Gate, fake},
         functions::Defaults,
         marks::{OWNER, TEMPLATE_VERSION},
+        objects::Removals,
         watching::Watch,
     },
     pool::{Launcher, Settings, Worker},
@@ -190,6 +191,7 @@ async fn sweeper(pods: Vec<Value>, services: Vec<Value>) -> (Sweeper, Deletions)
         gate: Gate::new(headers),
         watch,
         service_watch,
+        removals: Removals::default(),
     });
     let owners = Owners::new(Api::namespaced(client.clone(), "pods"), "me");
     owners.begin().await;

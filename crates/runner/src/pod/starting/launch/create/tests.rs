@@ -18,6 +18,7 @@ use tokio::{
 use super::*;
 use crate::pod::{
     cluster::{ServerHeaders, api::Gate, fake},
+    objects::Removals,
     watching::Watch,
 };
 
@@ -57,6 +58,7 @@ fn objects(asked: &Arc<Asked>) -> Arc<Objects> {
         gate: Gate::new(ServerHeaders::default()),
         watch: Watch::of(&[]),
         service_watch: Watch::of(&[]),
+        removals: Removals::default(),
     })
 }
 
