@@ -355,3 +355,14 @@ async fn sigint_and_a_second_signal_do_not_wait_for_anybody() {
     assert_eq!(server.wait().code(), Some(1));
     assert!(begin.elapsed() < AT_ONCE, "{:?}", begin.elapsed());
 }
+
+/// Whoever ends a container kills the function first, and the wrapper a moment later.
+#[tokio::test]
+async fn a_wrapper_that_may_be_killed_next_does_not_say_yet_that_its_function_was() {
+    let server = Server::wrapper("kills-itself");
+    let begin = Instant::now();
+    let answer = evaluate(server.connect().await, call("kills-itself", LIST)).await;
+    assert_eq!(answer.unwrap_err().code(), Code::Internal);
+    let took = begin.elapsed();
+    assert!(took >= Duration::from_secs(1), "{took:?}");
+}

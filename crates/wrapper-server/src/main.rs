@@ -22,12 +22,13 @@ use std::{
 };
 
 use args::{Args, Request};
-use krm::Output;
-use process::{Ahead, Bounds, Command, Environment, Gate, Limits, Profile, memory};
+use krm::{Failure, FunctionError, Output};
+use process::{Ahead, Bounds, Command, Environment, Exit, Gate, Limits, Profile, memory};
 use service::{
     EvaluateError, Evaluation, Evaluator, Handler, Server, Shutdown, Stages, Tasks, Tracing,
     trace::{Part, Propagators},
 };
+use tokio::time::{Instant, sleep_until};
 
 /// For callers that send no deadline; the runner always does.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -38,6 +39,10 @@ const REQUESTS: u64 = 4;
 
 /// Kubernetes kills a pod 30 seconds after it asked it to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);
+
+/// Whoever ends a container kills its processes one after the other. If this server is the next one, its
+/// caller is to hear that the pod was lost, and send the call to another, and not that the function failed.
+const NEXT_TO_BE_KILLED: Duration = Duration::from_secs(1);
 
 /// Names the folder for the temporary files of calls, where a pod has one.
 const TEMPORARY: &str = "WRAPPER_SERVER_TEMPORARY";
@@ -187,6 +192,19 @@ impl Evaluator for Function {
         let run = self
             .ahead
             .run_telling(&self.command, resource_list, limits, begins);
-        Ok(krm::evaluate(&image, run).await?)
+        let ended = krm::evaluate(&image, run).await;
+        if ended.as_ref().err().is_some_and(was_killed) {
+            sleep_until(deadline.min(Instant::now() + NEXT_TO_BE_KILLED)).await;
+        }
+        Ok(ended?)
     }
+}
+
+/// Whether somebody has killed the function: by a signal, or as shells tell of one.
+fn was_killed(error: &FunctionError) -> bool {
+    const KILLED: i32 = 9;
+    let Failure::Failed { exit, .. } = &error.failure else {
+        return false;
+    };
+    [Exit::Signal(KILLED), Exit::Code(128 + KILLED)].contains(exit)
 }

@@ -219,7 +219,7 @@ impl PodLauncher {
     /// Somebody has deleted it: nothing reaches the pod any more.
     async fn loses_its_service(&self, name: &str) -> String {
         let services = &self.objects.service_watch;
-        services.until(name, |service| service.is_some()).await;
+        services.appears(name).await;
         services.lost(name).await
     }
 }

@@ -18,7 +18,10 @@ use keeper::Keeper;
 use kube::{Api, Client, Resource};
 use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 
 use super::{
     progress::Progress,
@@ -129,6 +132,8 @@ struct Known<K: Watched> {
     /// One for each name that somebody waits for.
     waits: HashMap<String, watch::Sender<()>>,
     has_ended: bool,
+    /// When the last list that has come was asked for.
+    listed: Option<Instant>,
     /// The last attempt to hear from the API server failed.
     is_broken: bool,
 }
@@ -139,6 +144,7 @@ impl<K: Watched> Default for Known<K> {
             objects: HashMap::new(),
             waits: HashMap::new(),
             has_ended: false,
+            listed: None,
             is_broken: false,
         }
     }
@@ -266,6 +272,21 @@ impl<K: Watched> Watch<K> {
         while !is_so(self.get(name).as_deref()) && wait.next().await {}
     }
 
+    /// Waits until an object that was created has been seen, or is gone without that.
+    pub(crate) async fn appears(&self, name: &str) {
+        let created = Instant::now();
+        let mut wait = self.wait(name);
+        while self.get(name).is_none() && !self.is_missed(name, created) && wait.next().await {}
+    }
+
+    /// Whether an object that was created by then is gone, although it was never seen: a list
+    /// that was asked for later does not have it.
+    fn is_missed(&self, name: &str, created: Instant) -> bool {
+        let known = self.known();
+        let is_listed = known.listed.is_some_and(|listed| listed > created);
+        is_listed && !known.objects.contains_key(name)
+    }
+
     /// Why the object cannot be used; `None` if it can.
     pub(crate) fn loss(&self, name: &str) -> Option<String> {
         match self.get(name) {
@@ -297,9 +318,10 @@ impl Watch<Pod> {
         self.until(name, is_addressed).await;
     }
 
-    /// Shows a pod that is coming up to `look` at every change, until nothing
+    /// Shows a pod that was created a moment ago to `look` at every change, until nothing
     /// will come of it; the reason.
     pub(crate) async fn follow(&self, name: &str, look: impl Fn(&SeenPod)) -> String {
+        let created = Instant::now();
         let mut wait = self.wait(name);
         let mut was_seen = false;
         loop {
@@ -311,8 +333,8 @@ impl Watch<Pod> {
                     look(&pod);
                     was_seen = true;
                 }
-                None if was_seen => return Pod::GONE.into(),
-                // Created a moment ago: the watch will report it.
+                None if was_seen || self.is_missed(name, created) => return Pod::GONE.into(),
+                // The watch will report it, or the next list will not have it.
                 None => {}
             }
             if !wait.next().await {

@@ -54,6 +54,8 @@ impl<K: Watched> Keeper<K> {
         let mut pauses = Pauses::default();
         // Names of the list that is coming in, which replaces what was known.
         let mut listed: Option<HashSet<String>> = None;
+        // When that list was asked for.
+        let mut asked = Instant::now();
         let mut in_trouble = false;
         // A watch goes on after a failure, and says nothing before something happens.
         let mut goes_on = false;
@@ -71,7 +73,7 @@ impl<K: Watched> Keeper<K> {
             };
             let lost = match event {
                 Ok(Event::Init) => {
-                    listed = Some(HashSet::new());
+                    (listed, asked) = (Some(HashSet::new()), Instant::now());
                     continue;
                 }
                 Ok(Event::InitApply(Sparse(object))) => {
@@ -80,7 +82,7 @@ impl<K: Watched> Keeper<K> {
                 }
                 Ok(Event::InitDone) => {
                     let listed = listed.take().unwrap_or_default();
-                    let lost = self.retain(&listed);
+                    let lost = self.listed(&listed, asked);
                     self.synced.send_replace(true);
                     if listed.len() > LONG_LIST {
                         drop(listed);
@@ -148,7 +150,17 @@ impl<K: Watched> Keeper<K> {
         vec![(name.to_owned(), K::GONE.into())]
     }
 
-    pub(super) fn retain(&self, listed: &HashSet<String>) -> Vec<Loss> {
+    /// There is nothing but these, and there was not when they were asked for.
+    pub(super) fn listed(&self, listed: &HashSet<String>, asked: Instant) -> Vec<Loss> {
+        let lost = self.retain(listed);
+        let mut known = self.known.lock();
+        known.listed = Some(asked);
+        // Some may wait for what was there for too short a time to be seen.
+        known.waits.values().for_each(|wait| wait.send_replace(()));
+        lost
+    }
+
+    fn retain(&self, listed: &HashSet<String>) -> Vec<Loss> {
         let gone: Vec<String> = self
             .known
             .lock()

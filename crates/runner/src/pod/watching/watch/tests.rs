@@ -66,7 +66,7 @@ fn what_a_new_list_does_not_have_is_gone() {
     for name in ["a", "b", "c"] {
         keeper.apply(&pod(name, "Running"));
     }
-    let mut gone = names(keeper.retain(&["b".to_owned()].into()));
+    let mut gone = names(keeper.listed(&["b".to_owned()].into(), Instant::now()));
     gone.sort();
     assert_eq!(gone, ["a", "c"]);
     assert_eq!(watch.all().len(), 1);
@@ -90,6 +90,23 @@ async fn a_pod_that_comes_up_is_followed_until_nothing_will_come_of_it() {
     ];
     assert_eq!(*seen.lock(), expected);
     assert_eq!(watch.lost("a").await, lost);
+}
+
+/// Deleted while nobody could watch: no change will ever report it.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_gone_before_it_was_seen_is_not_waited_for() {
+    let (watch, keeper) = keeper();
+    let asked_before = Instant::now();
+    let mut followed = std::pin::pin!(watch.follow("a", |_| panic!("nobody sees it")));
+    let mut appears = std::pin::pin!(watch.appears("a"));
+    assert_eq!(followed.as_mut().now_or_never(), None);
+    keeper.listed(&[].into(), asked_before);
+    assert_eq!(followed.as_mut().now_or_never(), None, "it may be newer");
+    assert_eq!(appears.as_mut().now_or_never(), None);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    keeper.listed(&[].into(), Instant::now());
+    assert_eq!(followed.await, Pod::GONE);
+    assert_eq!(appears.now_or_never(), Some(()));
 }
 
 #[tokio::test]
