@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{DeleteParams, ListParams};
 use tokio::time::timeout;
@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many objects are deleted by one request: more than that takes longer than a request may.
 const BATCH: u32 = 100;
+
+/// Requests for deletions that may fail, of a hundred or more.
+const FAILURES: usize = 10;
 
 const TEMPLATE: &str = "template";
 
@@ -75,11 +78,14 @@ impl<'a> Stage<'a> {
     pub(super) async fn strike(self) -> Result<()> {
         let at_once = DeleteParams::default().grace_period(0);
         let some = ListParams::default().limit(BATCH);
+        let pods = self.scope.api::<Pod>();
+        let mut failures = 0;
         while pods::count(self.scope).await? > 0 {
-            self.scope
-                .api::<Pod>()
-                .delete_collection(&at_once, &some)
-                .await?;
+            // An API server that deletes thousands closes a connection now and then.
+            if let Err(error) = pods.delete_collection(&at_once, &some).await {
+                failures += 1;
+                ensure!(failures < FAILURES, "pods cannot be deleted: {error}");
+            }
         }
         // Their owners are gone, and so they would go by themselves; not soon, though.
         let services = self.scope.api::<Service>();
@@ -89,9 +95,11 @@ impl<'a> Stage<'a> {
             .items
             .is_empty()
         {
-            services
-                .delete_collection(&DeleteParams::default(), &some)
-                .await?;
+            let deletion = services.delete_collection(&DeleteParams::default(), &some);
+            if let Err(error) = deletion.await {
+                failures += 1;
+                ensure!(failures < FAILURES, "services cannot be deleted: {error}");
+            }
         }
         self.nodes.end(self.scope).await
     }
