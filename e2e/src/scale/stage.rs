@@ -76,7 +76,10 @@ impl<'a> Stage<'a> {
 
     /// Removes all pods and services, in pieces: there are too many for one request.
     pub(super) async fn strike(self) -> Result<()> {
-        let at_once = DeleteParams::default().grace_period(0);
+        let (in_time, at_once) = (
+            DeleteParams::default(),
+            DeleteParams::default().grace_period(0),
+        );
         let some = ListParams::default().limit(BATCH);
         let pods = self.scope.api::<Pod>();
         let mut failures = 0;
@@ -95,8 +98,7 @@ impl<'a> Stage<'a> {
             .items
             .is_empty()
         {
-            let deletion = services.delete_collection(&DeleteParams::default(), &some);
-            if let Err(error) = deletion.await {
+            if let Err(error) = services.delete_collection(&in_time, &some).await {
                 failures += 1;
                 ensure!(failures < FAILURES, "services cannot be deleted: {error}");
             }
