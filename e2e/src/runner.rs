@@ -1,5 +1,6 @@
 //! The real runner on the node, with its pods in the test's namespace, and functions for it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use cluster::seed::with_shell;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 use kube::api::ListParams;
+use parking_lot::Mutex;
 use proto::{EvaluateFunctionRequest, EvaluateFunctionResponse};
 use tonic::transport::Channel;
 use tonic::{Request, Status};
@@ -31,10 +33,19 @@ pub(crate) fn binaries() -> PathBuf {
 }
 
 /// Publishes the wrapper's image, as users get it, under any name; its reference by digest, so that a
-/// node that outlives a build does not go on with the wrapper of before.
+/// node that outlives a build does not go on with the wrapper of before. Once for all tests: who reads a
+/// tag that is being written hears of an error of the registry.
 pub fn publish_wrapper(repository: &str, tag: &str) -> Result<String> {
+    static PUBLISHED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let mut published = PUBLISHED.lock();
+    let name = format!("{repository}:{tag}");
+    if let Some(reference) = published.get(&name) {
+        return Ok(reference.clone());
+    }
     let spec = images::wrapper(&binaries());
-    Ok(Registry::Open.publish(repository, tag, &spec)?.pinned())
+    let reference = Registry::Open.publish(repository, tag, &spec)?.pinned();
+    published.insert(name, reference.clone());
+    Ok(reference)
 }
 
 /// What a function made of a shell script looks like.

@@ -22,7 +22,7 @@ use crate::layout::{log_file, state};
 /// How often states are looked at that no file descriptor announces.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// How long a killed process may take to end.
+/// How long a killed process may take to end, and a stopped one to stand still.
 const DYING: Duration = Duration::from_secs(10);
 
 /// A process that cannot be confused with a later one of the same pid.
@@ -91,9 +91,28 @@ impl Process {
         kill_process(pid, signal).with_context(|| format!("could not signal {pid}"))
     }
 
-    /// Stops it in its tracks: its sockets stay open and nothing answers.
+    /// Stops it in its tracks: its sockets stay open and nothing answers. On a busy machine that
+    /// takes a moment, in which it might answer once more.
     pub fn pause(&self) -> Result<()> {
-        self.signal(Signal::STOP)
+        self.signal(Signal::STOP)?;
+        let begin = Instant::now();
+        while !self.stands_still() {
+            ensure!(begin.elapsed() < DYING, "process {} goes on", self.pid);
+            thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+
+    /// Whether each of its threads is stopped, or has ended.
+    fn stands_still(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid));
+        let threads = threads.into_iter().flatten().flatten();
+        let runs = |thread: &str| {
+            let state = thread.parse().ok().and_then(stat);
+            state.is_some_and(|(state, _)| !['T', 'Z', 'X'].contains(&state))
+        };
+        let mut names = threads.filter_map(|thread| thread.file_name().into_string().ok());
+        !names.any(|thread| runs(&thread))
     }
 
     pub fn resume(&self) -> Result<()> {
