@@ -24,8 +24,7 @@ use turns::{End, Turn, Turns};
 
 use super::headers::{ServerHeaders, as_asked};
 
-/// A single request that does not go through the gate ([`patience`] is for those that do): after this time
-/// another attempt is better.
+/// A single attempt that is not repeated here ([`patience`] is for those that are): somebody else tries again.
 const REQUEST: Duration = Duration::from_secs(10);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -232,7 +231,12 @@ impl Gate {
         if let Ok(answer) = timeout(time, attempts).await {
             return answer;
         }
-        let refused = |refusal| format!("refused for {} s: {refusal}", time.as_secs());
+        let refused = |refusal| {
+            format!(
+                "not within {} s; the last answer: {refusal}",
+                time.as_secs()
+            )
+        };
         let refusal: Option<String> = refusal.lock().take();
         let message = refusal.map_or_else(|| no_answer(time), refused);
         Err(ApiError::silence(message))

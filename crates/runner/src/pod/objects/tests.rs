@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt as _;
+use futures::{FutureExt as _, future::join_all};
 use http::Method;
 use k8s_openapi::api::core::v1::{Pod, Service};
-use kube::Api;
+use kube::{Api, Client};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::pod::{
@@ -48,9 +49,16 @@ async fn remove(version: &'static str, owner: &'static str) -> Vec<(String, Valu
             .boxed()
         }
     });
+    objects(client).remove_of("me", "a").await;
+    let deletions = deletions.lock();
+    deletions.clone()
+}
+
+/// With one pod and its service, both in version 1.
+fn objects(client: Client) -> Objects {
     let pod: Pod = serde_json::from_value(object("1", "me")).unwrap();
     let service: Service = serde_json::from_value(object("1", "me")).unwrap();
-    let objects = Objects {
+    Objects {
         namespace: "pods".into(),
         pods: Api::namespaced(client.clone(), "pods"),
         services: Api::namespaced(client, "pods"),
@@ -58,10 +66,7 @@ async fn remove(version: &'static str, owner: &'static str) -> Vec<(String, Valu
         watch: Watch::of(&[pod]),
         service_watch: Watch::of(&[service]),
         removals: Removals::default(),
-    };
-    objects.remove_of("me", "a").await;
-    let deletions = deletions.lock();
-    deletions.clone()
+    }
 }
 
 fn deletion(kind: &str, conditions: Value) -> (String, Value) {
@@ -94,4 +99,27 @@ async fn a_pod_that_another_runner_has_adopted_a_moment_ago_stays_with_its_servi
         json!({ "uid": "uid-1", "resourceVersion": "1" }),
     )];
     assert_eq!(remove("2", "other").await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_does_not_stand_behind_all_removals() {
+    let second = Duration::from_secs(1);
+    let client = fake::slow(move |request| {
+        async move {
+            if request.method() == Method::DELETE {
+                sleep(second).await;
+            }
+            (200, object("1", "me").to_string())
+        }
+        .boxed()
+    });
+    let objects = objects(client);
+    let begin = Instant::now();
+    let removals = join_all((0..100).map(|_| objects.remove_of("me", "a")));
+    let start = async {
+        objects.gate.once(objects.pods.get("a")).await.unwrap();
+        begin.elapsed()
+    };
+    let (_, waited) = futures::join!(removals, start);
+    assert!(waited <= 4 * second, "{waited:?}");
 }

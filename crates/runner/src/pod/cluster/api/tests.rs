@@ -145,7 +145,10 @@ async fn the_time_of_a_request_begins_with_its_turn_and_ends() {
     let refusing = pods(fake::client(move |_| refusal.clone()));
     let answer = gate().persist_for(limit, || refusing.get("a")).await;
     let message = answer.unwrap_err().message;
-    assert_eq!(message, "refused for 10 s: failed calling webhook");
+    assert_eq!(
+        message,
+        "not within 10 s; the last answer: failed calling webhook"
+    );
 }
 
 #[tokio::test(start_paused = true)]

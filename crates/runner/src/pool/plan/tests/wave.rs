@@ -100,6 +100,8 @@ fn replacements_that_do_not_come_up_do_not_keep_the_others_waiting() {
     assert_eq!(pool.gone(8, 0), [start_of(6, 12)]);
     assert_eq!(pool.failed(9), [delete(9)]);
     assert_eq!(pool.gone(9, 30), [start_of(1, 13)], "behind them");
+    assert_eq!(pool.failed(10), [delete(10)]);
+    assert_eq!(pool.gone(10, 30), [], "nothing was reported since");
 }
 
 #[test]
